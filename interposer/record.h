@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The record: the only thing that crosses from the interposer to the analyzer,
+ * and the layout of the session folder it travels in.  TRACE.md beside this
+ * file says the same in prose; this header is the authority.
+ *
+ * A session folder holds, for each process that attached (NAME = PID.STARTNS):
+ *   NAME.proc     one struct krt_proc, mapped shared by the process
+ *   NAME.0        lane 0: interned things, written under one lock
+ *   NAME.1 ...    one lane a live thread (a finished thread's lane is reused)
+ *
+ * Lanes grow by windows of KRT_WINDOW bytes, allocated in full before they are
+ * mapped (a hole on a full disk would be a SIGBUS in somebody else's program).
+ * Records are 8-byte aligned and never cross a window; the rest of a window is
+ * a PAD record, or less than a record header of zeros.  A record too long for a
+ * window is split: KRT_RF_MORE is set on all parts but the last, the parts
+ * after the first are KRT_REC_CONT.
+ *
+ * Publication: a writer completes a record (all its parts), then stores the new
+ * end in slot.commit with release.  Nothing behind commit exists.
+ *
+ * Order: each call takes a ticket before (t0) and after (t1) the driver ran.
+ * Readers merge the lanes of a process by t1; lane 0 and records with t1 == 0
+ * are taken as they come.  Before taking t1 a writer stores a lower bound of it
+ * in slot.pending (seq_cst) and clears it after publication, so that
+ *     horizon = min(ticket, every pending that is not 0), ticket read first
+ * is a bound below which no further record can appear.
+ */
+#ifndef KRT_RECORD_H
+#define KRT_RECORD_H
+
+#include <stdint.h>
+
+#define KRT_TRACE_MAGIC   0x314e415354524b00ull /* "\0KRTSAN1" */
+#define KRT_TRACE_VERSION 1
+#define KRT_WINDOW        (256u * 1024)
+#define KRT_LANES         1024 /* lane 0 included */
+
+/* struct krt_proc.state */
+enum krt_proc_state {
+	KRT_PROC_STARTED = 0,  /* attached, CUDA not initialised */
+	KRT_PROC_RUNNING = 1,  /* cuInit succeeded through us */
+	KRT_PROC_EXITED = 2,   /* exit handlers ran: everything was written */
+	KRT_PROC_EXEC = 3,     /* replaced itself by exec */
+};
+
+/* struct krt_proc.trouble, bits: each makes the run incomplete */
+enum krt_trouble {
+	KRT_TROUBLE_DROPPED = 1 << 0,   /* records dropped (see dropped) */
+	KRT_TROUBLE_MEMORY = 1 << 1,    /* no memory, no disk, no lane: recording stopped */
+	KRT_TROUBLE_LATE = 1 << 2,      /* CUDA was initialised before us */
+	KRT_TROUBLE_INTERNAL = 1 << 3,  /* a failure of ours */
+	KRT_TROUBLE_BOUND = 1 << 4,     /* bare run: the bound was reached, recording stopped */
+	KRT_TROUBLE_BYPASS = 1 << 5,    /* CUDA used, but not through us */
+};
+
+struct krt_slot {           /* one lane; 64 bytes */
+	uint64_t commit;    /* published end, bytes from the start of the lane's file */
+	uint64_t pending;   /* lower bound of the ticket being taken, 0 when idle */
+	uint64_t consumed;  /* reader: everything before is read (may be punched out) */
+	uint64_t dropped;   /* whole records lost on this lane */
+	int32_t tid;        /* kernel thread id of the present user, 0 when free */
+	uint32_t pad0;
+	uint64_t pad1[3];
+};
+
+struct krt_proc {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size;           /* of the file */
+	uint64_t api_hash;       /* krt_api_hash() of the writer */
+	int32_t pid, ppid;
+	uint64_t start_ns;       /* CLOCK_REALTIME at attach */
+	uint64_t mono_ns;        /* CLOCK_MONOTONIC at attach */
+	uint32_t state;          /* enum krt_proc_state */
+	uint32_t trouble;        /* enum krt_trouble */
+	int32_t exit_code;       /* valid when state is EXITED */
+	uint32_t lanes;          /* lanes in use so far, lane 0 included */
+	uint64_t ticket;         /* next ticket; starts at 1 */
+	uint64_t written;        /* bytes published on all lanes */
+	uint64_t stalled_ns;     /* time calls waited for the reader */
+	int32_t reader;          /* pid of the live reader, 0: none */
+	uint32_t parent_records; /* an ancestor answers for this process's exit code */
+	char exe[512];
+	char options[1024];      /* effective KRTSAN_OPTIONS */
+	struct krt_slot slot[KRT_LANES];
+};
+
+enum krt_rec_kind {
+	KRT_REC_PAD = 0,
+	KRT_REC_CALL = 1,     /* struct krt_rec_call */
+	KRT_REC_CONT = 2,     /* continuation: header, then payload */
+	KRT_REC_THREAD = 3,   /* struct krt_rec_thread: the lane's user from here on */
+	KRT_REC_MARK = 4,     /* struct krt_rec_mark */
+	/* lane 0 */
+	KRT_REC_STACK = 16,   /* struct krt_rec_stack */
+	KRT_REC_MODULE = 17,  /* struct krt_rec_module: a loaded ELF object */
+	KRT_REC_KERNEL = 18,  /* struct krt_rec_kernel */
+	KRT_REC_STRING = 19,  /* struct krt_rec_string */
+	KRT_REC_CONTEXT = 20, /* struct krt_rec_context */
+	KRT_REC_STREAM = 21,  /* struct krt_rec_stream: a stream not seen at birth */
+	KRT_REC_DEVICE = 22,  /* struct krt_rec_device */
+	KRT_REC_DRIVER = 23,  /* struct krt_rec_driver */
+	KRT_REC_PARAMS = 24,  /* struct krt_rec_params: a repeated parameter block */
+};
+
+enum krt_rec_flags {
+	KRT_RF_MORE = 1 << 0,   /* a KRT_REC_CONT follows on this lane */
+	KRT_RF_HOSTFN = 1 << 1, /* made from inside a host function (token says which) */
+	KRT_RF_IGNORE = 1 << 2, /* between krtsan_ignore_begin and _end of its thread */
+};
+
+struct krt_rec {          /* every record begins with this */
+	uint32_t size;    /* of this part, header included, multiple of 8 */
+	uint8_t kind;     /* enum krt_rec_kind */
+	uint8_t flags;    /* enum krt_rec_flags */
+	uint16_t rsv;
+};
+
+/*
+ * A call.  args[argc] holds each argument truncated to its width (roles OUT_*,
+ * IN_*, PARAMS: the pointer).  Blobs follow.  A failed call has no OUT blobs.
+ */
+struct krt_rec_call {
+	struct krt_rec h;
+	uint16_t api;       /* enum krt_api_id */
+	uint16_t argc;
+	int32_t result;     /* CUresult; 0 for notes and libc calls */
+	uint64_t t0, t1;    /* tickets before and after */
+	uint64_t start_ns;  /* since krt_proc.mono_ns; 0 with times=0 */
+	uint32_t took_ns;   /* saturates; time inside the driver */
+	uint32_t stack;     /* id of a krt_rec_stack, 0: none */
+	uint64_t ctx;       /* current context of the thread where the call depends on it, else 0 */
+	uint64_t args[];
+	/* struct krt_blob ... */
+};
+
+enum krt_blob_kind {
+	KRT_BLOB_BYTES = 0,   /* what the argument's role says */
+	KRT_BLOB_PARAMS = 1,  /* struct krt_params, then bytes */
+	KRT_BLOB_SHARED = 2,  /* u32 id of a krt_rec_params */
+	KRT_BLOB_ADDR = 3,    /* u64: an address that ends with it (HEAP_END), or a look-up result */
+};
+
+struct krt_blob {
+	uint8_t arg;      /* which argument */
+	uint8_t kind;     /* enum krt_blob_kind */
+	uint16_t rsv;
+	uint32_t len;     /* of the data, without padding to 8 */
+	/* data */
+};
+
+#define KRT_PARAMS_UNKNOWN UINT32_MAX
+struct krt_params {       /* raw parameter buffer of a launch, laid out by the kernel's offsets */
+	uint32_t kernel;  /* id of a krt_rec_kernel */
+	uint32_t len;     /* bytes that follow; KRT_PARAMS_UNKNOWN: layout not known, none follow */
+};
+
+struct krt_rec_thread {
+	struct krt_rec h;
+	int32_t tid;
+	uint32_t serial;  /* unique in the process; thread ids are recycled */
+	char name[16];
+};
+
+enum krt_mark {
+	KRT_MARK_EXITING = 1,   /* exit handlers begin: frees are not judged from here on */
+	KRT_MARK_FORKED = 2,    /* value: child pid */
+	KRT_MARK_STOPPED = 3,   /* recording stopped; value: enum krt_trouble */
+	KRT_MARK_UNWRAPPED = 4, /* value: string id "NAME@VERSION": an entry point passed through unseen */
+	KRT_MARK_EXEC = 5,
+};
+struct krt_rec_mark {
+	struct krt_rec h;
+	uint32_t mark, rsv;
+	uint64_t t1;
+	uint64_t value;
+};
+
+struct krt_rec_stack {
+	struct krt_rec h;
+	uint32_t id;
+	uint16_t depth;
+	uint16_t rsv;
+	uint64_t pc[];    /* return addresses, innermost first; our own frames dropped */
+};
+
+struct krt_rec_module {
+	struct krt_rec h;
+	uint64_t base, end;   /* mapped range */
+	uint64_t bias;        /* address in memory minus address in the file */
+	uint8_t build_id[20];
+	uint8_t build_id_len;
+	uint8_t role;         /* enum krt_module_role */
+	uint16_t path_len;
+	char path[];          /* not terminated */
+};
+enum krt_module_role {
+	KRT_MODULE_USER = 0,
+	KRT_MODULE_KRTSAN = 1,
+	KRT_MODULE_DRIVER = 2, /* libcuda */
+	KRT_MODULE_CUDA = 3,   /* cudart, cuBLAS, NCCL, ...: a call site lies outside */
+	KRT_MODULE_EXE = 4,    /* the program itself (may hold a static cudart) */
+};
+
+struct krt_rec_kernel {
+	struct krt_rec h;
+	uint32_t id;
+	uint32_t nparams;     /* KRT_PARAMS_UNKNOWN: the driver cannot tell */
+	uint64_t func;        /* CUfunction or CUkernel */
+	uint64_t module;      /* CUmodule or CUlibrary where known, else 0 */
+	uint32_t bytes;       /* size of the parameter buffer */
+	uint16_t name_len, rsv;
+	struct krt_param { uint32_t offset, size; } param[];
+	/* name, not terminated, padded to 8 */
+};
+
+struct krt_rec_string {
+	struct krt_rec h;
+	uint32_t id, len;
+	char text[];
+};
+
+struct krt_rec_context {
+	struct krt_rec h;
+	uint64_t ctx;
+	uint64_t ctx_id;      /* cuCtxGetId, 0 where the driver cannot tell */
+	int32_t device;
+	uint32_t flags;       /* cuCtxGetFlags */
+	uint32_t primary;     /* 1: a primary context */
+	uint32_t rsv;
+};
+
+struct krt_rec_stream {
+	struct krt_rec h;
+	uint64_t stream;
+	uint64_t stream_id;   /* cuStreamGetId */
+	uint64_t ctx;
+	uint32_t flags;       /* cuStreamGetFlags */
+	int32_t priority;
+};
+
+struct krt_rec_device {
+	struct krt_rec h;
+	int32_t device;
+	int32_t cc_major, cc_minor;
+	uint32_t concurrent_managed;  /* attribute values */
+	uint32_t pageable_access;
+	uint32_t unified_addressing;
+	char name[64];
+};
+
+struct krt_rec_driver {
+	struct krt_rec h;
+	int32_t version;      /* cuDriverGetVersion */
+	uint32_t exports;     /* names of the table that it has */
+	uint16_t path_len, rsv[3];
+	char path[];
+};
+
+struct krt_rec_params {
+	struct krt_rec h;
+	uint32_t id;
+	uint32_t kernel;
+	uint32_t len, rsv;
+	uint8_t bytes[];
+};
+
+#endif
