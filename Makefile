@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# krtsan.  `make help` lists the targets; V=1 shows commands; O=dir builds elsewhere.
+O      ?= build
+V      ?= 0
+CC     ?= gcc
+CSTD    = -std=gnu11
+WARN    = -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers
+OPT    ?= -O2 -g
+CFLAGS_ALL = $(CSTD) $(WARN) $(OPT) $(WERROR) -Iinterposer -Iinterposer/include -Ianalyzer -Irules -Ireports
+WERROR ?= -Werror
+Q       = $(if $(filter 1,$(V)),,@)
+msg     = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.PHONY: all help deps test demo bench clean
+
+all:
+
+# Each folder describes its own products; a part adds to ALL, TESTS and CLEAN.
+ALL   :=
+TESTS :=
+include interposer/part.mk
+include analyzer/part.mk
+include rules/part.mk
+include reports/part.mk
+include testcases/part.mk
+
+all: $(ALL)
+
+help:
+	@echo 'make            build/krtsan, build/libkrtsan.so, build/libkrtsan-nop.so, build/sim/libcuda.so.1'
+	@echo 'make deps       install the Debian packages that are missing'
+	@echo 'make test       every test; ends with "N passed, N failed"'
+	@echo 'make demo       a program with planted hazards under the library'
+	@echo 'make bench      cost on the simulated driver, as ratios'
+	@echo 'make clean'
+
+clean:
+	$(Q)rm -rf $(O)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

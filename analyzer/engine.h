@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine: the records of one process in ticket order in, findings out.
+ * Deterministic; no CUDA, no I/O, no threads, no globals.  Online and offline
+ * runs feed it the same records and get the same findings.
+ */
+#ifndef KRT_ENGINE_H
+#define KRT_ENGINE_H
+
+#include "../interposer/record.h"
+#include "../rules/finding.h"
+
+struct krt_engine;
+
+struct krt_kernels_file; /* kernels.h */
+
+struct krt_engine_config {
+	unsigned hot_min;
+	unsigned possible_max;
+	const struct krt_kernels_file *kernels; /* or NULL */
+};
+
+struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg);
+/*
+ * One record, parts already joined: a contiguous record whose h.size is the
+ * whole length.  lane tells which lane it came from (THREAD records set the
+ * thread of a lane).  Malformed content is ignored and counted, never fatal.
+ * Returns 0, or -ENOMEM once memory ran out (the report then says so).
+ */
+int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len, unsigned lane);
+/* The process has ended; judges what only the end can tell.  trouble: krt_proc.trouble. */
+void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped);
+/* Appends this process and its findings to the report (strings are copied into its arena). */
+int krt_engine_report(const struct krt_engine *e, struct krt_report *r);
+void krt_engine_destroy(struct krt_engine *e);
+
+#endif

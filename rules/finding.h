@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The finding model: what rules produce and reports render.  Plain data, owned
+ * by the report (struct krt_report); strings live in its arena.  No locking.
+ */
+#ifndef KRT_FINDING_H
+#define KRT_FINDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum krt_level { KRT_LEVEL_NOTE, KRT_LEVEL_WARNING, KRT_LEVEL_ERROR };
+enum krt_confidence { KRT_POSSIBLE, KRT_LIKELY, KRT_CERTAIN };
+enum krt_finding_view { KRT_BOTH_VIEWS, KRT_DOCUMENTED_ONLY };
+
+enum krt_rule_id {
+#define KRT_RULE(NAME, id, level, title) KRT_RULE_##NAME,
+#include "rules.def"
+#undef KRT_RULE
+	KRT_NR_RULES
+};
+
+struct krt_rule {
+	const char *id, *title;
+	enum krt_level level;
+	const char *explain; /* embedded text of rules/explain/<id>.txt */
+};
+extern const struct krt_rule krt_rules[KRT_NR_RULES];
+const struct krt_rule *krt_rule_by_id(const char *id);
+
+/* A resolved call stack frame; names are NULL where unknown, line 0. */
+struct krt_frame {
+	uint64_t pc;
+	const char *module;   /* path */
+	uint64_t offset;      /* in the module's file */
+	const char *function;
+	const char *file;
+	unsigned line;
+	bool internal;        /* cudart, libcuda, krtsan: folded, never a call site */
+};
+struct krt_stack { unsigned depth; struct krt_frame *frame; };
+
+/* One side of a finding. */
+struct krt_operation {
+	const char *what;        /* "read", "write", "free", "sync", ... */
+	const char *api;         /* "cuMemcpyHtoDAsync", "kernel saxpy", "host read" */
+	const char *kernel;      /* or NULL */
+	const char *stream;      /* display name: "stream 3 (0x55..)", "legacy stream", "host" */
+	uint64_t sequence;       /* ticket of the call; #N in text */
+	uint64_t range_base, range_len; /* bytes touched (hull), 0/0 unknown */
+	const char *knowledge;   /* where range and role come from: api, annotation, kernels-file, scan */
+	uint32_t stack_id;
+	struct krt_stack stack;
+};
+
+struct krt_buffer {
+	const char *kind;        /* device, managed, pinned, registered, pageable, pool, array, unknown */
+	const char *name;        /* krtsan_name() or NULL */
+	uint64_t base, size;     /* of the allocation */
+	uint64_t offset, len;    /* the shared bytes, from base */
+	const char *allocated_by;/* api, or NULL */
+	uint64_t allocated_seq;
+	struct krt_stack allocated_at;
+	const char *freed_by;    /* or NULL */
+	uint64_t freed_seq;
+	struct krt_stack freed_at;
+};
+
+struct krt_finding {
+	enum krt_rule_id rule;
+	enum krt_level level;
+	enum krt_confidence confidence;
+	enum krt_finding_view view;
+	uint64_t fingerprint;        /* no addresses, pids, lines in it */
+	uint64_t count;              /* pairs with the same rule, call stacks and buffer origin */
+	int pid;
+	const char *message, *fix;
+	struct krt_operation current, previous; /* previous.api NULL: none */
+	struct krt_buffer buffer;               /* kind NULL: none */
+	const char *order_exists;    /* the nearest order that does exist, in words */
+	const char *order_missing;   /* the edge that is missing, in words */
+};
+
+/* Why coverage is not complete; words are those of the JSON report. */
+#define KRT_REASONS(X)                                                                    \
+	X(NO_CUDA, "no CUDA call seen")                                                   \
+	X(LATE, "CUDA was initialised before krtsan, or used but not through it")         \
+	X(DROPPED, "records were dropped")                                                \
+	X(CONSERVATIVE, "an entry point of unknown effect was called")                    \
+	X(UNSUPPORTED, "an unsupported entry point was called")                           \
+	X(GRAPH, "a graph could not be read")                                             \
+	X(STICKY, "a sticky error ended the judgement of a context")                      \
+	X(INTERNAL, "a failure of krtsan's own")                                          \
+	X(LOST, "a process of the tree was lost")
+enum krt_reason {
+#define X(name, text) KRT_REASON_##name,
+	KRT_REASONS(X)
+#undef X
+	KRT_NR_REASONS
+};
+
+struct krt_coverage {
+	uint32_t reasons;            /* bit mask of enum krt_reason */
+	char detail[KRT_NR_REASONS][160]; /* which entry point, how many, ... */
+	uint64_t calls, launches, copies, sets, allocations, frees, events_recorded, waits, syncs,
+		graph_launches, host_functions, captured_calls;
+	uint64_t failed_calls, dropped, unwrapped, export_tables, ignored;
+	uint64_t kernels_declared, kernels_unknown; /* launches by tier */
+};
+
+struct krt_process {
+	int pid, ppid;
+	const char *exe;
+	int exit_code;      /* -1: still running or lost */
+	bool used_cuda;
+	struct krt_coverage coverage;
+	uint64_t records, bytes, stalled_ns, peak_bytes;
+};
+
+/* Everything a writer needs. */
+struct krt_report {
+	const char *options;         /* effective, as one line */
+	int program_exit;            /* of the tree; -1 unknown */
+	size_t nprocesses, nfindings;
+	struct krt_process *process;
+	struct krt_finding *finding; /* errors first, then by sequence */
+	uint64_t possible_total;     /* found, also those beyond possible_max */
+	struct krt_arena *arena;
+};
+
+enum krt_verdict { KRT_VERDICT_CLEAN, KRT_VERDICT_FINDINGS, KRT_VERDICT_INCONCLUSIVE };
+enum krt_verdict krt_report_verdict(const struct krt_report *r);
+bool krt_report_complete(const struct krt_report *r);
+
+#endif
