@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What krtsan shows on a real GPU, as a short table: nvcc-built programs with
+# planted races (static cudart, shared cudart, libcuda linked directly), every
+# test program, a PyTorch training loop, and the cost of it all.
+#
+#   testcases/gpu/run.sh [smoke] [race] [programs] [torch] [bench] [torchbench]
+#
+# Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
+# Logs go to $OUT (default: a temporary folder).
+set -u
+cd "$(dirname "$0")/../.."
+B=$PWD/build
+OUT=${OUT:-$(mktemp -d)}
+LIB=$B/libkrtsan.so
+NOP=$B/libkrtsan-nop.so
+K=$B/krtsan
+what=${*:-smoke race programs torch bench torchbench}
+fails=0
+row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
+verdict() { # json file -> verdict and findings
+	python3 - "$1" <<'PY'
+import json, sys
+try:
+    r = json.load(open(sys.argv[1]))
+except Exception as e:
+    print("no report:", e); sys.exit()
+fs = ["%s/%s/%s x%d" % (f["rule"], f["level"], f["confidence"], f["count"]) for f in r["findings"]
+      if f["confidence"] != "possible"]
+print(r["verdict"], "; ".join(fs), "" if r["coverage"]["complete"] else r["coverage"]["reasons"])
+PY
+}
+want() { # got wanted name detail
+	if [ "$1" = "$2" ]; then row "$3" ok "exit $1 $4"; else row "$3" FAIL "exit $1, wanted $2 $4"; fails=$((fails + 1)); fi
+}
+
+for w in $what; do
+case $w in
+smoke)
+	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null
+	"$K" version; "$K" doctor 2>&1 | head -40
+	;;
+race)
+	for m in static shared; do
+		nvcc -cudart $m -arch=sm_90 -lineinfo -g -o "$OUT/race-$m" testcases/gpu/race.cu || continue
+		for k in copy kernel free; do
+			case $k in kernel) code=0 ;; *) code=66 ;; esac
+			LD_PRELOAD=$LIB "$OUT/race-$m" race $k >"$OUT/r.out" 2>"$OUT/r-$m-$k.txt"
+			want $? $code "$m $k race bare" "$(tail -n 1 "$OUT/r.out")"
+			"$K" run --report=json:"$OUT/r.json" -- "$OUT/race-$m" race $k >/dev/null 2>"$OUT/run-$m-$k.txt"
+			want $? $code "$m $k race run" "$(verdict "$OUT/r.json")"
+			LD_PRELOAD=$LIB "$OUT/race-$m" fixed $k >"$OUT/r.out" 2>"$OUT/f-$m-$k.txt"
+			want $? 0 "$m $k fixed bare" "$(tail -n 1 "$OUT/r.out")"
+			"$K" run --report=json:"$OUT/r.json" -- "$OUT/race-$m" fixed $k >/dev/null 2>&1
+			want $? 0 "$m $k fixed run" "$(verdict "$OUT/r.json")"
+		done
+	done
+	;;
+programs)
+	"$B/testcases/runner" --gpu >"$OUT/programs.txt" 2>&1
+	code=$?
+	grep -v '^ok' "$OUT/programs.txt" | tail -n 60
+	want $code 0 "test programs" ""
+	;;
+torch)
+	python3 testcases/gpu/train.py 20 >"$OUT/native.out" 2>"$OUT/native.err"
+	want $? 0 "torch native" "$(tail -n 1 "$OUT/native.out")"
+	"$K" run --report=json:"$OUT/torch.json" -- python3 testcases/gpu/train.py 20 \
+		>"$OUT/run.out" 2>"$OUT/run.err"
+	want $? 0 "torch under krtsan run" "$(verdict "$OUT/torch.json")"
+	cmp "$OUT/native.out" "$OUT/run.out"; want $? 0 "torch losses equal to the last bit" ""
+	LD_PRELOAD=$LIB python3 testcases/gpu/train.py 20 >"$OUT/bare.out" 2>"$OUT/bare.err"
+	want $? 0 "torch bare" "$(tail -n 1 "$OUT/bare.err")"
+	cmp "$OUT/native.out" "$OUT/bare.out"; want $? 0 "torch bare losses equal" ""
+	python3 -c "
+import json; r=json.load(open('$OUT/torch.json')); c=r['coverage']; print(json.dumps(c)[:900]); print(json.dumps(r['stats'])[:600])"
+	;;
+bench)
+	for r in 1 2; do
+		"$B/testcases/gpu-bench" >"$OUT/b-native-$r"
+		LD_PRELOAD=$NOP "$B/testcases/gpu-bench" >"$OUT/b-nop-$r"
+		for s in none leaf full; do
+			"$K" run --stacks=$s --report=json:"$OUT/b-$s.json" -- "$B/testcases/gpu-bench" \
+				>"$OUT/b-$s-$r" 2>"$OUT/b-$s.err"
+		done
+	done
+	python3 - "$OUT" <<'PY'
+import sys
+out = sys.argv[1]
+def rd(n):
+    best = {}
+    for r in (1, 2):
+        for l in open("%s/b-%s-%d" % (out, n, r)):
+            k, v = l.split(); best[k] = min(float(v), best.get(k, 1e9))
+    return best
+base = rd("native")
+for n in ("native", "nop", "none", "leaf", "full"):
+    b = rd(n)
+    print("bench %-7s" % n, "  ".join("%s %.0f ns (%.2fx, %+.0f)" % (k, b[k], b[k] / base[k], b[k] - base[k]) for k in base if k in b))
+PY
+	;;
+torchbench)
+	for r in 1 2; do
+		python3 testcases/gpu/train.py 200 bench >"$OUT/t-native-$r"
+		LD_PRELOAD=$NOP python3 testcases/gpu/train.py 200 bench >"$OUT/t-nop-$r"
+		for s in leaf full; do
+			"$K" run --stacks=$s -- python3 testcases/gpu/train.py 200 bench >"$OUT/t-$s-$r" 2>"$OUT/t-$s.err"
+		done
+	done
+	python3 - "$OUT" <<'PY'
+import sys
+out = sys.argv[1]
+def rd(n):
+    v = sorted(float(l.split()[1]) for r in (1, 2) for l in open("%s/t-%s-%d" % (out, n, r)) if "step_us" in l)
+    return v
+base = rd("native")
+for n in ("native", "nop", "leaf", "full"):
+    v = rd(n)
+    print("torch step %-7s min %.0f us  median %.0f  max %.0f   ratio of mins %.3f" %
+          (n, v[0], v[len(v) // 2], v[-1], v[0] / base[0]))
+PY
+	;;
+esac
+done
+echo "gpu: $fails failed (logs in OUT)"
+exit $((fails > 0))
