@@ -1,1 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
+
+# --- libkrtcore.a: all that is no command --------------------------------------
+# The engine, the PTX front end, rules and report writers in one archive, which
+# the command line, the unit tests and the fuzzers link.  A part that generates
+# sources adds its objects with a rule of its own: $(O)/libkrtcore.a: FILE.o
+CORE_SRC := $(filter-out analyzer/main.c analyzer/cmd_%.c,$(wildcard analyzer/*.c)) \
+	$(wildcard analyzer/ptx/*.c rules/*.c reports/*.c) \
+	$(wildcard interposer/api.c interposer/options.c)
+CORE_OBJ := $(CORE_SRC:%.c=$(O)/core/%.o)
+ALL += $(O)/libkrtcore.a
+
+$(CORE_OBJ): $(O)/core/%.o: %.c
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/libkrtcore.a: $(CORE_OBJ)
+	$(call msg,AR,$@)
+	@mkdir -p $(@D) && rm -f $@
+	$(Q)$(AR) rcsD $@ $(filter %.o,$^)
+# --- end of libkrtcore.a -------------------------------------------------------
