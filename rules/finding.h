@@ -122,6 +122,7 @@ struct krt_process {
 struct krt_report {
 	const char *options;         /* effective, as one line */
 	int program_exit;            /* of the tree; -1 unknown */
+	struct krt_coverage own;     /* reasons that belong to no process: only reasons and detail are used */
 	size_t nprocesses, nfindings;
 	struct krt_process *process;
 	struct krt_finding *finding; /* errors first, then by sequence */
@@ -129,8 +130,37 @@ struct krt_report {
 	struct krt_arena *arena;
 };
 
+/*
+ * Memory of a report: zeroed, freed all at once.  Each returns NULL when memory
+ * is out (strdup and printf also for NULL text).
+ */
+struct krt_arena *krt_arena_new(void);
+void krt_arena_destroy(struct krt_arena *a);
+void *krt_arena_alloc(struct krt_arena *a, size_t size);
+char *krt_arena_strdup(struct krt_arena *a, const char *s);
+char *krt_arena_printf(struct krt_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* An empty report with an arena.  add_*: a zeroed element, valid until the next add of its kind; NULL: no memory. */
+struct krt_report *krt_report_new(void);
+void krt_report_destroy(struct krt_report *r);
+struct krt_process *krt_report_add_process(struct krt_report *r);
+struct krt_finding *krt_report_add_finding(struct krt_report *r);
+/* Errors first, then by pid and sequence. */
+void krt_report_sort(struct krt_report *r);
+
+void krt_coverage_reason(struct krt_coverage *c, enum krt_reason why, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+const char *krt_reason_text(enum krt_reason why);
+const char *krt_level_name(enum krt_level l);
+const char *krt_confidence_name(enum krt_confidence c);
+const char *krt_view_name(enum krt_finding_view v);
+
 enum krt_verdict { KRT_VERDICT_CLEAN, KRT_VERDICT_FINDINGS, KRT_VERDICT_INCONCLUSIVE };
 enum krt_verdict krt_report_verdict(const struct krt_report *r);
 bool krt_report_complete(const struct krt_report *r);
+const char *krt_verdict_name(enum krt_verdict v);
+/* The whole tree's coverage: counters added up, reasons joined. */
+void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum);
+size_t krt_report_count(const struct krt_report *r, enum krt_level level);
 
 #endif
