@@ -17,9 +17,15 @@ msg     = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 all:
 
-# Each folder describes its own products; a part adds to ALL, TESTS and CLEAN.
+# Each folder describes its own products; a part adds to
+#   ALL    files that `make` builds
+#   TESTS  make targets that `make test` runs one after another, each of which prints
+#          `ok NAME` and `not ok NAME` lines, or closes with `N passed, N failed`
+#   DEPS   Debian packages that `make deps` installs where they are missing
 ALL   :=
 TESTS :=
+DEPS  := gcc make libc6-dev libcriterion-dev uthash-dev valgrind libcjson-dev libdw-dev libelf-dev \
+	 liblzma-dev libbz2-dev zlib1g-dev libzstd-dev
 include interposer/part.mk
 include analyzer/part.mk
 include rules/part.mk
@@ -35,6 +41,15 @@ help:
 	@echo 'make demo       a program with planted hazards under the library'
 	@echo 'make bench      cost on the simulated driver, as ratios'
 	@echo 'make clean'
+
+deps:
+	$(Q)testcases/harness/deps.sh $(DEPS)
+
+test: all
+	+$(Q)MAKE='$(MAKE)' O='$(O)' testcases/harness/all.sh $(TESTS)
+
+demo: all
+	$(Q)O='$(O)' testcases/demo/demo.sh
 
 clean:
 	$(Q)rm -rf $(O)
