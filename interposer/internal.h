@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the preload library call in each other, grouped by the
+ * file that implements it.
+ *
+ * Rules of the house: no malloc, stdio or locale; no lock across a driver
+ * call; no dl* call that can fail between the program's call and its return;
+ * errno is the program's (each entry saves and restores it).  Everything here
+ * is hidden; exports.map.in says what is exported.
+ */
+#ifndef KRT_INTERNAL_H
+#define KRT_INTERNAL_H
+
+#include "api.h"
+#include "options.h"
+#include "record.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+#define krt_likely(x)   __builtin_expect(!!(x), 1)
+#define krt_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* ---- util.c: memory, locks, text, system calls ---- */
+
+/*
+ * Bump memory from anonymous mappings: zeroed, 16-byte aligned, never freed.
+ * NULL when there is none.  Any thread.
+ */
+void *krt_alloc(size_t size);
+/* Whole pages, given back with krt_unmap.  NULL when there are none.  They bypass the library's own wrappers. */
+void *krt_map(size_t size);
+void krt_unmap(void *base, size_t size);
+
+/* A small lock for cold paths: spins, then sleeps on a futex.  Zero is unlocked; a fork child resets it by storing 0. */
+struct krt_lock {
+	_Atomic uint32_t word;
+};
+void krt_lock(struct krt_lock *lock);
+void krt_unlock(struct krt_lock *lock);
+
+int32_t krt_tid(void);       /* of the calling thread, by system call */
+uint64_t krt_mono_ns(void);  /* CLOCK_MONOTONIC */
+uint64_t krt_real_ns(void);  /* CLOCK_REALTIME */
+uint64_t krt_hash(uint64_t seed, const void *data, size_t len);
+
+/* snprintf for %s %d %u %x %lu %lx %ld %p %c %%: always terminates, returns the length written. */
+size_t krt_format(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* One line "krtsan: ..." to file descriptor 2, in one write.  Add no newline. */
+void krt_msg(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- record.c: the process file, lanes, interning ---- */
+
+/* Does this process record now?  One load; false in a fork child. */
+extern _Atomic(uint32_t) *krt_attached_word;
+static inline bool krt_attached(void)
+{
+	return atomic_load_explicit(krt_attached_word, memory_order_acquire) != 0;
+}
+
+extern struct krt_options krt_opt; /* parsed at attach */
+
+/* Appends one record to lane 0 (any thread, own lock); fills in size and pads. */
+void krt_lane0_write(const struct krt_rec *rec, size_t len);
+/* Appends a KRT_REC_CALL of a KRT_LIBC row (HEAP_END) to the calling thread's lane. */
+void krt_record_libc(unsigned api, uint64_t addr, uint64_t len);
+/* A failure of ours: ORs enum krt_trouble into the process file. */
+void krt_trouble(unsigned bits);
+
+/* ---- resolve.c: the driver behind the wrappers ---- */
+
+/* Real entry points by enum krt_api_id, PASS rows included; NULL: the driver lacks it. */
+extern void *krt_real[KRT_NR_APIS];
+/* Does this address lie in the driver the wrappers forward to? */
+bool krt_in_driver(const void *address);
+
+#pragma GCC visibility pop
+#endif
