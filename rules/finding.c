@@ -127,9 +127,7 @@ void krt_report_destroy(struct krt_report *r)
 /* Room for one more; capacities are powers of two, so they need not be kept. */
 static void *grow(void *array, size_t n, size_t size)
 {
-	if (n & (n - 1) || n == 1)
-		return n == 1 ? realloc(array, 2 * size) : array;
-	return realloc(array, (n ? 2 * n : 1) * size);
+	return n & (n - 1) ? array : realloc(array, (n ? 2 * n : 1) * size);
 }
 
 struct krt_process *krt_report_add_process(struct krt_report *r)
