@@ -15,6 +15,7 @@
  *
  * Not locked: one thread reads.
  */
+#define _GNU_SOURCE
 #include "reader.h"
 #include "../interposer/api.h"
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Report writers.  JSON is the master (schema/krtsan-report-1.json); the others
+ * are pure functions of the same report.  Writers change nothing and keep
+ * nothing; all text in a report is untrusted and is escaped here.
+ */
+#ifndef KRT_REPORT_H
+#define KRT_REPORT_H
+
+#include "../rules/finding.h"
+#include <stdio.h>
+
+#define KRT_VERSION "0.1.0"
+
+struct krt_writer {
+	bool color;
+	enum krt_confidence show; /* text: findings below are only counted */
+	bool full_stacks;         /* text: every frame, one a line */
+	unsigned limit;           /* text: findings at most (0: 100) */
+	int pid;                  /* text: prefix of the lines that belong to no process */
+	const char *strip;        /* text: path prefix left out of file names, or NULL */
+};
+
+/* 0, or -1 when something did not get written (errno). */
+int krt_write_text(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+
+struct krt_format {
+	const char *name;
+	int (*write)(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+};
+extern const struct krt_format krt_formats[]; /* ends with a NULL name */
+const struct krt_format *krt_format_by_name(const char *name, size_t len);
+
+/*
+ * The frame a finding is known by: the innermost one outside cudart, libcuda,
+ * the CUDA libraries and krtsan; NULL if there is none.
+ */
+const struct krt_frame *krt_call_site(const struct krt_stack *s);
+/*
+ * A hash of rule, both operations and the names of their innermost user
+ * functions (in either order); no address, pid, sequence number or line.
+ */
+uint64_t krt_fingerprint(const struct krt_finding *f);
+/* Length of the UTF-8 character at s (1 to 4), 0 if it is none. */
+unsigned krt_utf8_length(const char *s);
+
+#endif

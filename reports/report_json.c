@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The JSON report, schema/krtsan-report-1.json.  Every key is always there;
+ * what is not known is null.
+ */
+#include "json.h"
+#include "report.h"
+
+#include <inttypes.h>
+
+static void stack(struct krt_json *j, const char *key, const struct krt_stack *s)
+{
+	krt_json_open(j, key, '[');
+	for (unsigned i = 0; i < s->depth; i++) {
+		const struct krt_frame *f = &s->frame[i];
+
+		krt_json_open_flat(j, NULL, '{');
+		krt_json_hex(j, "pc", f->pc);
+		krt_json_string(j, "module", f->module);
+		if (f->module)
+			krt_json_hex(j, "offset", f->offset);
+		else
+			krt_json_null(j, "offset");
+		krt_json_string(j, "function", f->function);
+		krt_json_string(j, "file", f->file);
+		if (f->line)
+			krt_json_uint(j, "line", f->line);
+		else
+			krt_json_null(j, "line");
+		krt_json_bool(j, "internal", f->internal);
+		krt_json_close(j, '}');
+	}
+	krt_json_close(j, ']');
+}
+
+static void operation(struct krt_json *j, const char *key, const struct krt_operation *o)
+{
+	if (!o->api) {
+		krt_json_null(j, key);
+		return;
+	}
+	krt_json_open(j, key, '{');
+	krt_json_string(j, "what", o->what);
+	krt_json_string(j, "operation", o->api);
+	krt_json_string(j, "kernel", o->kernel);
+	krt_json_string(j, "stream", o->stream);
+	krt_json_uint(j, "sequence", o->sequence);
+	if (o->range_len) {
+		krt_json_open_flat(j, "range", '{');
+		krt_json_hex(j, "base", o->range_base);
+		krt_json_uint(j, "length", o->range_len);
+		krt_json_close(j, '}');
+	} else {
+		krt_json_null(j, "range");
+	}
+	krt_json_string(j, "knowledge", o->knowledge);
+	stack(j, "stack", &o->stack);
+	krt_json_close(j, '}');
+}
+
+static void event(struct krt_json *j, const char *key, const char *api, uint64_t seq, const struct krt_stack *s)
+{
+	if (!api) {
+		krt_json_null(j, key);
+		return;
+	}
+	krt_json_open(j, key, '{');
+	krt_json_string(j, "operation", api);
+	krt_json_uint(j, "sequence", seq);
+	stack(j, "stack", s);
+	krt_json_close(j, '}');
+}
+
+static void buffer(struct krt_json *j, const struct krt_buffer *b)
+{
+	if (!b->kind) {
+		krt_json_null(j, "buffer");
+		return;
+	}
+	krt_json_open(j, "buffer", '{');
+	krt_json_string(j, "kind", b->kind);
+	krt_json_string(j, "name", b->name);
+	krt_json_hex(j, "base", b->base);
+	krt_json_uint(j, "size", b->size);
+	krt_json_uint(j, "offset", b->offset);
+	krt_json_uint(j, "length", b->len);
+	event(j, "allocated", b->allocated_by, b->allocated_seq, &b->allocated_at);
+	event(j, "freed", b->freed_by, b->freed_seq, &b->freed_at);
+	krt_json_close(j, '}');
+}
+
+static void finding(struct krt_json *j, const struct krt_finding *f)
+{
+	char id[17];
+
+	snprintf(id, sizeof(id), "%016" PRIx64, f->fingerprint);
+	krt_json_open(j, NULL, '{');
+	krt_json_string(j, "fingerprint", id);
+	krt_json_string(j, "rule", krt_rules[f->rule].id);
+	krt_json_string(j, "level", krt_level_name(f->level));
+	krt_json_string(j, "confidence", krt_confidence_name(f->confidence));
+	krt_json_string(j, "view", krt_view_name(f->view));
+	krt_json_int(j, "pid", f->pid);
+	krt_json_string(j, "message", f->message ? f->message : krt_rules[f->rule].title);
+	krt_json_string(j, "fix", f->fix);
+	buffer(j, &f->buffer);
+	operation(j, "current", &f->current);
+	operation(j, "previous", &f->previous);
+	krt_json_open(j, "ordering", '{');
+	krt_json_string(j, "exists", f->order_exists);
+	krt_json_string(j, "missing", f->order_missing);
+	krt_json_close(j, '}');
+	krt_json_uint(j, "count", f->count);
+	krt_json_close(j, '}');
+}
+
+static void coverage(struct krt_json *j, const struct krt_coverage *c)
+{
+	krt_json_open(j, "coverage", '{');
+	krt_json_bool(j, "complete", !c->reasons);
+	krt_json_open(j, "reasons", '[');
+	for (unsigned k = 0; k < KRT_NR_REASONS; k++) {
+		if (!(c->reasons & 1u << k))
+			continue;
+		krt_json_open_flat(j, NULL, '{');
+		krt_json_string(j, "reason", krt_reason_text(k));
+		krt_json_string(j, "detail", c->detail[k][0] ? c->detail[k] : NULL);
+		krt_json_close(j, '}');
+	}
+	krt_json_close(j, ']');
+#define COUNTER(field) krt_json_uint(j, #field, c->field)
+	COUNTER(calls);
+	COUNTER(launches);
+	COUNTER(copies);
+	COUNTER(sets);
+	COUNTER(allocations);
+	COUNTER(frees);
+	COUNTER(events_recorded);
+	COUNTER(waits);
+	COUNTER(syncs);
+	COUNTER(graph_launches);
+	COUNTER(host_functions);
+	COUNTER(captured_calls);
+	COUNTER(failed_calls);
+	COUNTER(dropped);
+	COUNTER(unwrapped);
+	COUNTER(export_tables);
+	COUNTER(ignored);
+	COUNTER(kernels_declared);
+	COUNTER(kernels_unknown);
+#undef COUNTER
+	krt_json_close(j, '}');
+}
+
+int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_writer *w)
+{
+	struct krt_json j;
+	struct krt_coverage sum;
+	uint64_t records = 0, bytes = 0, stalled = 0, peak = 0;
+
+	(void)w;
+	krt_report_coverage(r, &sum);
+	krt_json_begin(&j, out);
+	krt_json_open(&j, NULL, '{');
+	krt_json_uint(&j, "schema_version", 1);
+	krt_json_open(&j, "tool", '{');
+	krt_json_string(&j, "name", "krtsan");
+	krt_json_string(&j, "version", KRT_VERSION);
+	krt_json_string(&j, "options", r->options);
+	krt_json_close(&j, '}');
+	krt_json_string(&j, "verdict", krt_verdict_name(krt_report_verdict(r)));
+	if (r->program_exit >= 0)
+		krt_json_int(&j, "program_exit", r->program_exit);
+	else
+		krt_json_null(&j, "program_exit");
+	coverage(&j, &sum);
+
+	krt_json_open(&j, "processes", '[');
+	for (size_t i = 0; i < r->nprocesses; i++) {
+		const struct krt_process *p = &r->process[i];
+
+		krt_json_open(&j, NULL, '{');
+		krt_json_int(&j, "pid", p->pid);
+		krt_json_int(&j, "ppid", p->ppid);
+		krt_json_string(&j, "exe", p->exe);
+		if (p->exit_code >= 0)
+			krt_json_int(&j, "exit_code", p->exit_code);
+		else
+			krt_json_null(&j, "exit_code");
+		krt_json_bool(&j, "used_cuda", p->used_cuda);
+		krt_json_uint(&j, "records", p->records);
+		krt_json_uint(&j, "bytes", p->bytes);
+		krt_json_uint(&j, "stalled_ns", p->stalled_ns);
+		krt_json_uint(&j, "peak_bytes", p->peak_bytes);
+		coverage(&j, &p->coverage);
+		krt_json_close(&j, '}');
+		records += p->records;
+		bytes += p->bytes;
+		stalled += p->stalled_ns;
+		peak = p->peak_bytes > peak ? p->peak_bytes : peak;
+	}
+	krt_json_close(&j, ']');
+
+	krt_json_open(&j, "rules", '[');
+	for (unsigned i = 0; i < KRT_NR_RULES; i++) {
+		krt_json_open_flat(&j, NULL, '{');
+		krt_json_string(&j, "id", krt_rules[i].id);
+		krt_json_string(&j, "title", krt_rules[i].title);
+		krt_json_string(&j, "level", krt_level_name(krt_rules[i].level));
+		krt_json_close(&j, '}');
+	}
+	krt_json_close(&j, ']');
+
+	krt_json_open(&j, "findings", '[');
+	for (size_t i = 0; i < r->nfindings; i++)
+		finding(&j, &r->finding[i]);
+	krt_json_close(&j, ']');
+	krt_json_open(&j, "suppressed", '[');
+	krt_json_close(&j, ']');
+
+	krt_json_open(&j, "stats", '{');
+	krt_json_uint(&j, "errors", krt_report_count(r, KRT_LEVEL_ERROR));
+	krt_json_uint(&j, "warnings", krt_report_count(r, KRT_LEVEL_WARNING));
+	krt_json_uint(&j, "notes", krt_report_count(r, KRT_LEVEL_NOTE));
+	krt_json_uint(&j, "possible_total", r->possible_total);
+	krt_json_uint(&j, "records", records);
+	krt_json_uint(&j, "bytes", bytes);
+	krt_json_uint(&j, "stalled_ns", stalled);
+	krt_json_uint(&j, "peak_bytes", peak);
+	krt_json_close(&j, '}');
+	krt_json_close(&j, '}');
+	return krt_json_end(&j);
+}
