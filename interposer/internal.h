@@ -36,10 +36,29 @@ void *krt_alloc(size_t size);
 void *krt_map(size_t size);
 void krt_unmap(void *base, size_t size);
 
-/* A small lock for cold paths: spins, then sleeps on a futex.  Zero is unlocked; a fork child resets it by storing 0. */
+/* A small lock for cold paths: spins, then sleeps on a futex.  Zero is unlocked. */
 struct krt_lock {
 	_Atomic uint32_t word;
 };
+
+/*
+ * Pages that read as zeros in a child made by fork or raw clone
+ * (MADV_WIPEONFORK): whether this process records, and every lock, since the
+ * thread that held it is not in the child.  What a lock guards must survive
+ * being found half changed.
+ */
+#define KRT_WIPE_SIZE 65536 /* a page, the largest there is */
+struct krt_wipe {
+	_Atomic uint32_t attached; /* this process records now */
+	_Atomic uint32_t armed;    /* the kernel wipes these pages */
+	struct krt_lock arena, names, adopt, attach, lane0, intern, launch, heap, modules, hostfn;
+};
+extern union krt_wipe_pages {
+	struct krt_wipe w;
+	char pages[KRT_WIPE_SIZE];
+} krt_wipe;
+void krt_wipe_arm(void); /* before the first lock; cheap when done */
+
 void krt_lock(struct krt_lock *lock);
 void krt_unlock(struct krt_lock *lock);
 
@@ -56,10 +75,9 @@ void krt_msg(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* ---- record.c: the process file, lanes, interning ---- */
 
 /* Does this process record now?  One load; false in a fork child. */
-extern _Atomic(uint32_t) *krt_attached_word;
 static inline bool krt_attached(void)
 {
-	return atomic_load_explicit(krt_attached_word, memory_order_acquire) != 0;
+	return atomic_load_explicit(&krt_wipe.w.attached, memory_order_acquire) != 0;
 }
 
 extern struct krt_options krt_opt; /* parsed at attach */

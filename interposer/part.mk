@@ -1,1 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
+
+# --- the preload libraries -----------------------------------------------------
+# libkrtsan.so records, libkrtsan-nop.so has the same hooks and only forwards.
+# The dlsym hook and what it needs run before constructors and inside malloc:
+# never sanitized or profiled, whatever CFLAGS says.
+INTER_COMMON := api.c util.c resolve.c wrap.c dlsym.S
+INTER_NOP_SRC := $(INTER_COMMON) nop.c
+INTER_SRC := $(INTER_COMMON) $(filter-out $(INTER_COMMON) nop.c,$(notdir $(wildcard interposer/*.c)))
+INTER_OBJ := $(addprefix $(O)/interposer/,$(addsuffix .o,$(INTER_SRC)))
+INTER_NOP_OBJ := $(addprefix $(O)/interposer-nop/,$(addsuffix .o,$(INTER_NOP_SRC)))
+INTER_CFLAGS = -D_GNU_SOURCE -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
+	-fno-strict-aliasing -fexceptions -fasynchronous-unwind-tables
+INTER_PLAIN := -O2 -fno-sanitize=all -fno-profile-arcs -fno-test-coverage -fno-instrument-functions \
+	-fno-stack-protector
+INTER_LDFLAGS = -shared -Wl,-Bsymbolic,-z,now,-z,relro,-z,nodelete,--no-undefined \
+	-Wl,--build-id -ldl -lpthread
+
+ALL += $(O)/libkrtsan-nop.so
+
+$(O)/interposer/%.o: interposer/%
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(INTER_CFLAGS) $(INTER_PLAIN) -MMD -MP -c -o $@ $<
+
+$(O)/interposer-nop/%.o: interposer/%
+	$(call msg,CC,$< (nop))
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(INTER_CFLAGS) $(INTER_PLAIN) -DKRT_NOP -MMD -MP -c -o $@ $<
+
+$(O)/interposer/exports.map: interposer/exports.map.in interposer/api.def
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -undef -x c -Iinterposer -o $@ $<
+
+$(O)/interposer-nop/exports.map: interposer/exports.map.in interposer/api.def
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -undef -x c -DKRT_NOP -Iinterposer -o $@ $<
+
+$(O)/libkrtsan.so: $(INTER_OBJ) $(O)/interposer/exports.map
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(OPT) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--version-script=$(O)/interposer/exports.map \
+		-Wl,-soname,libkrtsan.so $(INTER_LDFLAGS)
+
+$(O)/libkrtsan-nop.so: $(INTER_NOP_OBJ) $(O)/interposer-nop/exports.map
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(OPT) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--version-script=$(O)/interposer-nop/exports.map \
+		-Wl,-soname,libkrtsan-nop.so $(INTER_LDFLAGS)
+# --- end of the preload libraries ----------------------------------------------
