@@ -20,3 +20,21 @@ $(O)/libkrtcore.a: $(CORE_OBJ)
 	@mkdir -p $(@D) && rm -f $@
 	$(Q)$(AR) rcsD $@ $(filter %.o,$^)
 # --- end of libkrtcore.a -------------------------------------------------------
+
+# --- krtsan: the command line ----------------------------------------------------
+# Runs on any machine with libc: elfutils, its decompressors and the C++ demangler
+# go in statically.
+CLI_SRC := analyzer/main.c $(wildcard analyzer/cmd_*.c)
+CLI_OBJ := $(CLI_SRC:%.c=$(O)/core/%.o)
+DW_LIBS := -l:libdw.a -l:libelf.a -l:libz.a -l:liblzma.a -l:libbz2.a -l:libstdc++.a
+ALL += $(O)/krtsan
+
+$(CLI_OBJ): $(O)/core/%.o: %.c
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/krtsan: $(CLI_OBJ) $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(OPT) -pie $(LDFLAGS) -Wl,--gc-sections -Wl,-z,relro,-z,now -o $@ $^ $(DW_LIBS)
+# --- end of krtsan ---------------------------------------------------------------

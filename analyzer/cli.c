@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the subcommands share: flags and options, messages, finding our own
+ * files (cli.h).
+ */
+#define _GNU_SOURCE
+#include "cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME_MAX_LEN 64
+
+int krt_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("krtsan: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return KRT_EXIT_FAILED;
+}
+
+/* Names that users of other tools know. */
+static const char *const alias[][2] = {
+	{ "error_exitcode", "exitcode" },
+	{ "log_file", "log_path" },
+};
+
+static const struct krt_option_row *option_row(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(alias) / sizeof(*alias); i++)
+		if (!strcmp(name, alias[i][0]))
+			name = alias[i][1];
+	for (unsigned i = 0; i < krt_option_count; i++)
+		if (!strcmp(krt_option_rows[i].name, name))
+			return &krt_option_rows[i];
+	return NULL;
+}
+
+/* Edit distance, for the hint after a typing error. */
+static unsigned distance(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	unsigned row[NAME_MAX_LEN + 1];
+
+	if (n > NAME_MAX_LEN || m > NAME_MAX_LEN)
+		return UINT_MAX;
+	for (size_t k = 0; k <= m; k++)
+		row[k] = (unsigned)k;
+	for (size_t i = 1; i <= n; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i;
+		for (size_t k = 1; k <= m; k++) {
+			unsigned up = row[k], best = diagonal + (a[i - 1] != b[k - 1]);
+
+			if (up + 1 < best)
+				best = up + 1;
+			if (row[k - 1] + 1 < best)
+				best = row[k - 1] + 1;
+			diagonal = up;
+			row[k] = best;
+		}
+	}
+	return row[m];
+}
+
+static void dashes(char *s)
+{
+	for (; *s; s++)
+		if (*s == '_')
+			*s = '-';
+}
+
+static int unknown(const struct krt_usage *u, const char *arg, const char *name)
+{
+	const char *best = NULL;
+	unsigned least = 4;
+
+	for (const struct krt_flag *f = u->flags; f && f->name; f++)
+		if (f->name[1] && distance(name, f->name) < least) {
+			least = distance(name, f->name);
+			best = f->name;
+		}
+	for (unsigned i = 0; u->options && i < krt_option_count; i++)
+		if (distance(name, krt_option_rows[i].name) < least) {
+			least = distance(name, krt_option_rows[i].name);
+			best = krt_option_rows[i].name;
+		}
+	if (best) {
+		char text[NAME_MAX_LEN + 1];
+
+		snprintf(text, sizeof(text), "%s", best);
+		dashes(text);
+		return krt_fail("%s: %s: unknown option; did you mean --%s?", u->command, arg, text);
+	}
+	return krt_fail("%s: %s: unknown option; `krtsan %s --help` lists them", u->command, arg, u->command);
+}
+
+static void help(const struct krt_usage *u)
+{
+	printf("usage: krtsan %s%s%s\n\n%s\n", u->command, *u->args ? " " : "", u->args, u->about);
+	if (u->flags && u->flags->name)
+		puts("");
+	for (const struct krt_flag *f = u->flags; f && f->name; f++) {
+		char name[80];
+
+		snprintf(name, sizeof(name), "%s%s%s%s", f->name[1] ? "--" : "-", f->name,
+			 !f->arg ? "" : f->name[1] ? "=" : " ", f->arg ? f->arg : "");
+		printf("  %-24s %s\n", name, f->help);
+	}
+	if (!u->options)
+		return;
+	puts("\nOptions; the same names go into KRTSAN_OPTIONS=\"name=value:name=value\":");
+	for (unsigned i = 0; i < krt_option_count; i++) {
+		const struct krt_option_row *r = &krt_option_rows[i];
+		char name[NAME_MAX_LEN + 16];
+
+		snprintf(name, sizeof(name), "--%s=", r->name);
+		dashes(name);
+		printf("  %-16s%-8s %s\n", name, *r->def ? r->def : "''", r->help);
+	}
+}
+
+int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o, int *code)
+{
+	char err[256];
+	int i;
+
+	*code = KRT_EXIT_FAILED;
+	if (u->options) {
+		krt_options_init(o);
+		if (krt_options_parse(o, getenv("KRTSAN_OPTIONS"), err, sizeof(err))) {
+			krt_fail("KRTSAN_OPTIONS: %s", err);
+			return -1;
+		}
+	}
+	for (i = 1; i < argc; i++) {
+		const char *arg = argv[i], *eq, *value;
+		const struct krt_option_row *row = NULL;
+		const struct krt_flag *f;
+		char name[NAME_MAX_LEN + 1];
+		bool longer = arg[0] == '-' && arg[1] == '-';
+		size_t n;
+
+		if (arg[0] != '-' || !arg[1])
+			break;
+		if (!strcmp(arg, "--")) {
+			i++;
+			break;
+		}
+		if (!strcmp(arg, "--help") || !strcmp(arg, "-h")) {
+			help(u);
+			*code = 0;
+			return -1;
+		}
+		arg += longer ? 2 : 1;
+		eq = longer ? strchr(arg, '=') : NULL;
+		n = eq ? (size_t)(eq - arg) : strlen(arg);
+		if (n > NAME_MAX_LEN) {
+			unknown(u, argv[i], "");
+			return -1;
+		}
+		memcpy(name, arg, n);
+		name[n] = 0;
+		for (char *c = name; longer && *c; c++)
+			if (*c == '-')
+				*c = '_';
+		value = eq ? eq + 1 : NULL;
+
+		for (f = u->flags; f && f->name; f++)
+			if (!strcmp(f->name, name) && (f->name[1] != 0) == longer)
+				break;
+		if (f && f->name) {
+			if (!f->arg && value) {
+				krt_fail("%s: --%s: takes no value", u->command, f->name);
+				return -1;
+			}
+			if (f->arg && !value)
+				value = i + 1 < argc ? argv[++i] : NULL;
+			if (f->arg && !value) {
+				krt_fail("%s: %s%s: wants %s", u->command, longer ? "--" : "-", f->name, f->arg);
+				return -1;
+			}
+			*f->value = value ? value : "";
+			continue;
+		}
+		if (longer && u->options)
+			row = option_row(name);
+		if (!row) {
+			*code = unknown(u, argv[i], name);
+			return -1;
+		}
+		if (!value && row->type == KRT_OPTION_BOOL)
+			value = "1";
+		else if (!value)
+			value = i + 1 < argc ? argv[++i] : NULL;
+		if (!value) {
+			krt_fail("%s: --%s: wants a value: %s", u->command, name, row->help);
+			return -1;
+		}
+		if (krt_options_set(o, row->name, strlen(row->name), value, strlen(value), err, sizeof(err))) {
+			krt_fail("%s: --%.*s: %s", u->command, (int)n, arg, err);
+			return -1;
+		}
+	}
+	return i;
+}
+
+const char *krt_cli_home(void)
+{
+	static char path[PATH_MAX];
+	ssize_t n;
+	char *slash;
+
+	if (path[0])
+		return path;
+	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	if (n <= 0)
+		return NULL;
+	path[n] = 0;
+	slash = strrchr(path, '/');
+	if (!slash) {
+		path[0] = 0;
+		return NULL;
+	}
+	*(slash == path ? slash + 1 : slash) = 0;
+	return path;
+}
+
+char *krt_cli_find(const char *const places[])
+{
+	const char *home = krt_cli_home();
+	char path[2 * PATH_MAX];
+
+	for (unsigned i = 0; home && places[i]; i++) {
+		snprintf(path, sizeof(path), "%s/%s", home, places[i]);
+		if (!access(path, R_OK))
+			return realpath(path, NULL);
+	}
+	return NULL;
+}
+
+char *krt_cli_library(void)
+{
+	static const char *const places[] = {
+		"libkrtsan.so", "../lib/libkrtsan.so", "../lib/krtsan/libkrtsan.so", NULL,
+	};
+
+	return krt_cli_find(places);
+}
+
+char *krt_cli_simulator(void)
+{
+	static const char *const places[] = {
+		"sim/libcuda.so.1", "../lib/krtsan/sim/libcuda.so.1", "../lib/sim/libcuda.so.1", NULL,
+	};
+	char path[PATH_MAX];
+	const char *home = krt_cli_home();
+
+	/* Not resolved: libcuda.so.1 may be a link, and its folder is what counts. */
+	for (unsigned i = 0; home && places[i]; i++) {
+		snprintf(path, sizeof(path), "%s/%s", home, places[i]);
+		if (!access(path, R_OK)) {
+			*strrchr(path, '/') = 0;
+			return realpath(path, NULL);
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The krtsan command line: one file a subcommand, and what they share.
+ *
+ * Exit codes: KRT_EXIT_FAILED when krtsan itself fails (usage included),
+ * 126 and 127 as a shell has them; the rest is in reports/output.h.
+ * Messages: `krtsan: area: what failed: why` on stderr.
+ */
+#ifndef KRT_CLI_H
+#define KRT_CLI_H
+
+#include "../interposer/options.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define KRT_EXIT_FAILED    125
+#define KRT_EXIT_NOT_EXEC  126
+#define KRT_EXIT_NOT_FOUND 127
+
+/* argv[0] is the subcommand's name. */
+int krt_cmd_run(int argc, char **argv);
+int krt_cmd_record(int argc, char **argv);
+int krt_cmd_analyze(int argc, char **argv);
+int krt_cmd_explain(int argc, char **argv);
+int krt_cmd_doctor(int argc, char **argv);
+int krt_cmd_options(int argc, char **argv);
+int krt_cmd_version(int argc, char **argv);
+
+/* --- cli.c --- */
+
+/* Tells a failure; returns KRT_EXIT_FAILED. */
+int krt_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A subcommand's own flags, beside the options of options.def. */
+struct krt_flag {
+	const char *name;   /* "sim"; short one-letter names too: "o" */
+	const char *arg;    /* what its value is, NULL: takes none */
+	const char *help;
+	const char **value; /* arg: where the value goes; else set to "" */
+};
+
+struct krt_usage {
+	const char *command, *args, *about;
+	const struct krt_flag *flags; /* ends with a NULL name */
+	bool options;                 /* takes --name=value of options.def */
+};
+
+/*
+ * Reads KRTSAN_OPTIONS (where u->options) and the flags of argv up to the first
+ * word that is none, or `--`.  Returns the index of what follows; -1 when all
+ * is said (help: *code 0, usage error: KRT_EXIT_FAILED).
+ */
+int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o, int *code);
+
+/* Where krtsan lies: the folder of this executable; static storage, NULL: not known. */
+const char *krt_cli_home(void);
+/* A file of ours, found relative to the executable: NULL-ended list of places.  malloc'd or NULL. */
+char *krt_cli_find(const char *const places[]);
+char *krt_cli_library(void);   /* libkrtsan.so */
+char *krt_cli_simulator(void); /* the folder of the simulated libcuda.so.1 */
+
+/* --- launch.c --- */
+
+/* A new session folder, mode 0700; malloc'd.  NULL: a message in err. */
+char *krt_session_folder(const struct krt_options *o, char *err, size_t errlen);
+/* Removes a folder with what record.h says it holds (and nothing else; -1 when something is left). */
+int krt_session_remove(const char *dir);
+/* Is it a folder of trace files and nothing else? */
+bool krt_session_is_trace(const char *dir);
+
+struct krt_child {
+	pid_t pid;
+	int signals;  /* signalfd */
+	bool exited;
+	int code;     /* its own, or 128+n */
+	bool stopped; /* a signal asked us to end after the program did */
+};
+
+/*
+ * Starts the program under the library with `dir` as its session.  0, or an
+ * exit code (told on stderr).  From then on signals meant for the program are
+ * passed on by krt_child_wait.
+ */
+int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o, bool sim);
+/* Waits for news, at most ms. */
+void krt_child_wait(struct krt_child *c, int ms);
+/* Signals act as usual again. */
+void krt_child_end(struct krt_child *c);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * krtsan run: the program under the library, analysed while it runs.
+ *
+ * We read what the processes of the tree record, outlive the program, wait a
+ * moment for those it left behind, and answer with its exit code or ours.
+ */
+#define _GNU_SOURCE
+#include "cli.h"
+#include "session.h"
+#include "../reports/output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define LINGER_MS 5000    /* for processes that outlive the program */
+#define BUDGET    100000  /* records between two looks at signals */
+#define IDLE_MS   20      /* longest sleep between two looks at the buffers */
+
+static const char *sim;
+static const struct krt_flag flags[] = {
+	{ "sim", NULL, "on the simulated driver: no GPU needed", &sim },
+	{ NULL },
+};
+static const struct krt_usage usage = {
+	.command = "run",
+	.args = "[options] -- PROGRAM [ARGS]",
+	.about = "Runs PROGRAM under the library and reports cross-stream hazards when it ends.\n"
+		 "Exit code: the program's own failure; 66 on findings at or above --fail-on; 67 when\n"
+		 "inconclusive with --require=complete; 0; 125/126/127: krtsan failed, not executable, not found.",
+	.flags = flags,
+	.options = true,
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void follow(struct krt_child *c, struct krt_session *s)
+{
+	int64_t until = 0;
+	int wait = 1;
+
+	for (;;) {
+		bool was = c->exited;
+		size_t n = krt_session_step(s, BUDGET);
+
+		if (c->stopped) {
+			krt_session_stop(s, "interrupted");
+			return;
+		}
+		/* Only a look that began after the end has seen everything of the program itself. */
+		if (was && !n) {
+			if (!krt_session_alive(s))
+				return;
+			if (!until)
+				until = now_ms() + LINGER_MS;
+			if (now_ms() >= until) {
+				krt_session_stop(s, "still running");
+				return;
+			}
+		}
+		wait = n ? 0 : wait < IDLE_MS ? wait + 1 : IDLE_MS;
+		krt_child_wait(c, wait);
+	}
+}
+
+int krt_cmd_run(int argc, char **argv)
+{
+	struct krt_options *o = malloc(sizeof(*o));
+	struct krt_session *s = NULL;
+	struct krt_report *r = NULL;
+	struct krt_child child;
+	char err[512], *dir = NULL;
+	int code, next;
+
+	if (!o)
+		return krt_fail("run: no memory");
+	next = krt_cli_parse(&usage, argc, argv, o, &code);
+	if (next < 0)
+		goto out;
+	code = KRT_EXIT_FAILED;
+	if (next == argc) {
+		krt_fail("run: no program given; usage: krtsan run %s", usage.args);
+		goto out;
+	}
+	if (krt_output_check(o, err, sizeof(err))) {
+		krt_fail("%s", err);
+		goto out;
+	}
+	dir = krt_session_folder(o, err, sizeof(err));
+	s = dir ? krt_session_open(dir, true, o, err, sizeof(err)) : NULL;
+	if (!s) {
+		krt_fail("%s", err);
+		goto out;
+	}
+	code = krt_child_start(&child, argv + next, dir, o, sim != NULL);
+	if (code)
+		goto out;
+	follow(&child, s);
+	krt_child_end(&child);
+	r = krt_session_report(s);
+	krt_session_remove(dir);
+	free(dir);
+	dir = NULL;
+	for (unsigned i = 0; krt_session_problem(s, i); i++)
+		krt_fail("%s", krt_session_problem(s, i));
+	if (!r) {
+		krt_fail("run: no memory for the report");
+		code = child.code ? child.code : KRT_EXIT_FAILED;
+		goto out;
+	}
+	r->program_exit = child.code;
+	for (size_t i = 0; i < r->nprocesses; i++)
+		if (r->process[i].pid == child.pid)
+			r->process[i].exit_code = child.code;
+	code = krt_output_exit_code(r, o, child.code);
+	if (krt_output(r, o, child.pid, NULL) && !code)
+		code = KRT_EXIT_FAILED;
+out:
+	if (dir)
+		krt_session_remove(dir);
+	krt_report_destroy(r);
+	krt_session_close(s);
+	free(dir);
+	free(o);
+	return code;
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Session folders and the program under the library: environment, start,
+ * signals, end (cli.h).
+ *
+ * The program stays in our process group and keeps the terminal.  A key press
+ * (SIGINT, SIGQUIT) reaches it by itself and is not passed on again; a signal
+ * that somebody sent to us alone is.  We are no subreaper: an orphan of the
+ * program would see another parent than without us.
+ */
+#define _GNU_SOURCE
+#include "cli.h"
+#include "session.h"
+#include "../interposer/record.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+/* --- session folders --------------------------------------------------------------- */
+
+static char *make_in(const char *base)
+{
+	char *path;
+
+	if (!base || !*base || asprintf(&path, "%s/krtsan.XXXXXX", base) < 0)
+		return NULL;
+	if (mkdtemp(path)) /* mode 0700 */
+		return path;
+	free(path);
+	return NULL;
+}
+
+char *krt_session_folder(const struct krt_options *o, char *err, size_t errlen)
+{
+	const char *place[] = { "/dev/shm", getenv("TMPDIR"), "/tmp" };
+	char *dir, *real;
+
+	if (*o->session_dir) {
+		dir = make_in(o->session_dir);
+		if (!dir)
+			snprintf(err, errlen, "session: %s: no folder can be made there: %s", o->session_dir,
+				 strerror(errno));
+	} else {
+		dir = NULL;
+		/* First where the bound fits, then anywhere. */
+		for (unsigned round = 0; round < 2 && !dir; round++)
+			for (unsigned i = 0; i < sizeof(place) / sizeof(*place) && !dir; i++) {
+				struct statvfs fs;
+
+				if (!place[i] || !*place[i] || statvfs(place[i], &fs))
+					continue;
+				if (!round && (uint64_t)fs.f_bavail * fs.f_frsize < o->bound)
+					continue;
+				dir = make_in(place[i]);
+			}
+		if (!dir)
+			snprintf(err, errlen, "session: no folder can be made in /dev/shm, TMPDIR or /tmp: %s",
+				 strerror(errno));
+	}
+	if (!dir)
+		return NULL;
+	real = realpath(dir, NULL); /* the program may change its folder */
+	if (!real)
+		return dir;
+	free(dir);
+	return real;
+}
+
+/* PID.STARTNS.proc, PID.STARTNS.N, verdict */
+static bool trace_file(const char *name)
+{
+	size_t n;
+
+	if (!strcmp(name, "verdict"))
+		return true;
+	n = strspn(name, "0123456789");
+	if (!n || name[n] != '.')
+		return false;
+	name += n + 1;
+	n = strspn(name, "0123456789");
+	if (!n || name[n] != '.')
+		return false;
+	name += n + 1;
+	return !strcmp(name, "proc") || (*name && strspn(name, "0123456789") == strlen(name));
+}
+
+static bool dots(const char *name)
+{
+	return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
+}
+
+bool krt_session_is_trace(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	bool good = d != NULL, some = false;
+
+	while (good && (e = readdir(d))) {
+		if (dots(e->d_name))
+			continue;
+		good = trace_file(e->d_name);
+		some |= good;
+	}
+	if (d)
+		closedir(d);
+	return good && some;
+}
+
+int krt_session_remove(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	if (!d)
+		return -1;
+	while ((e = readdir(d)))
+		if (trace_file(e->d_name))
+			unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+	return rmdir(dir);
+}
+
+/* --- the program ------------------------------------------------------------------- */
+
+/* As execvp looks it up; malloc'd.  NULL: errno. */
+static char *look_up(const char *name)
+{
+	const char *path = getenv("PATH");
+	int err = ENOENT;
+
+	if (strchr(name, '/'))
+		return strdup(name);
+	for (path = path ? path : "/bin:/usr/bin"; ; path++) {
+		size_t n = strcspn(path, ":");
+		char *file;
+		struct stat st;
+
+		if (asprintf(&file, "%.*s/%s", n ? (int)n : 1, n ? path : ".", name) < 0)
+			return NULL;
+		if (!stat(file, &st) && S_ISREG(st.st_mode)) {
+			if (!access(file, X_OK))
+				return file;
+			err = EACCES;
+		}
+		free(file);
+		path += n;
+		if (!*path)
+			break;
+	}
+	errno = err;
+	return NULL;
+}
+
+/* Why the preload would not reach a program; NULL: no reason seen. */
+static const char *unreachable(const char *file, unsigned depth)
+{
+	union {
+		Elf64_Ehdr elf;
+		char text[512];
+	} head;
+	const char *why = NULL;
+	struct stat st;
+	ssize_t n;
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return NULL;
+	n = pread(fd, &head, sizeof(head), 0);
+	if (n > 2 && !memcmp(head.text, "#!", 2) && depth < 4) {
+		char *name = head.text + 2;
+
+		head.text[n - 1] = 0;
+		name += strspn(name, " \t");
+		name[strcspn(name, " \t\n")] = 0;
+		close(fd);
+		return unreachable(name, depth + 1);
+	}
+	if (n < (ssize_t)sizeof(head.elf) || memcmp(head.elf.e_ident, ELFMAG, SELFMAG))
+		goto out;
+	if (fstat(fd, &st) == 0 &&
+	    (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) || ((st.st_mode & S_ISGID) && st.st_gid != getegid()))) {
+		why = "it is set-user-ID or set-group-ID: the loader ignores LD_PRELOAD";
+		goto out;
+	}
+	if (geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0) {
+		why = "it has file capabilities: the loader ignores LD_PRELOAD";
+		goto out;
+	}
+	if (head.elf.e_ident[EI_CLASS] != ELFCLASS64) {
+		why = "it is no 64-bit program";
+		goto out;
+	}
+	if (head.elf.e_phentsize == sizeof(Elf64_Phdr) && head.elf.e_phnum < 1024) {
+		bool interp = false;
+
+		for (unsigned i = 0; i < head.elf.e_phnum && !interp; i++) {
+			Elf64_Phdr ph;
+
+			if (pread(fd, &ph, sizeof(ph), (off_t)(head.elf.e_phoff + i * sizeof(ph))) != sizeof(ph))
+				break;
+			interp = ph.p_type == PT_INTERP;
+		}
+		if (!interp)
+			why = "it is statically linked: there is no loader that would heed LD_PRELOAD";
+	}
+out:
+	close(fd);
+	return why;
+}
+
+/* LD_PRELOAD and friends: ours goes behind what is there. */
+static int append_path(const char *name, const char *value, bool first)
+{
+	const char *old = getenv(name);
+	char *text;
+	int r;
+
+	if (!old || !*old)
+		return setenv(name, value, 1);
+	if (asprintf(&text, "%s:%s", first ? value : old, first ? old : value) < 0)
+		return -1;
+	r = setenv(name, text, 1);
+	free(text);
+	return r;
+}
+
+/* Does LD_PRELOAD name the library already? */
+static bool preloaded(const char *library)
+{
+	const char *list = getenv("LD_PRELOAD");
+	size_t n = strlen(library);
+
+	while (list && *list) {
+		size_t k = strcspn(list, ": ");
+
+		if (k == n && !memcmp(list, library, n))
+			return true;
+		list += k + strspn(list + k, ": ");
+	}
+	return false;
+}
+
+static int environment(const char *dir, const char *library, const char *sim, const char *options)
+{
+	if (setenv("KRTSAN_SESSION", dir, 1) || setenv("KRTSAN_OPTIONS", options, 1))
+		return -1;
+	if (sim && append_path("LD_LIBRARY_PATH", sim, true))
+		return -1;
+	return preloaded(library) ? 0 : append_path("LD_PRELOAD", library, false);
+}
+
+static const int passed_on[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
+
+static void signal_set(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGCHLD);
+	for (unsigned i = 0; i < sizeof(passed_on) / sizeof(*passed_on); i++)
+		sigaddset(set, passed_on[i]);
+}
+
+int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o, bool sim)
+{
+	char *library = krt_cli_library(), *simulator = NULL, *file = NULL, *options = NULL;
+	int pipefd[2] = { -1, -1 }, err = 0, code = KRT_EXIT_FAILED;
+	const char *why;
+	struct rlimit files;
+	sigset_t set, old;
+	void (*chld)(int);
+	ssize_t n;
+
+	memset(c, 0, sizeof(*c));
+	c->signals = -1;
+	if (!library) {
+		krt_fail("run: libkrtsan.so: not found in %s or ../lib of it", krt_cli_home());
+		goto out;
+	}
+	if (strpbrk(library, ": \t")) {
+		krt_fail("run: %s: LD_PRELOAD cannot hold a path with a colon or a space", library);
+		goto out;
+	}
+	if (sim) {
+		simulator = krt_cli_simulator();
+		if (!simulator) {
+			krt_fail("run: the simulated driver sim/libcuda.so.1: not found beside krtsan in %s",
+				 krt_cli_home());
+			goto out;
+		}
+	}
+	file = look_up(argv[0]);
+	if (!file) {
+		code = errno == ENOENT ? KRT_EXIT_NOT_FOUND : KRT_EXIT_NOT_EXEC;
+		krt_fail("run: %s: %s", argv[0], errno == ENOENT ? "not found" : strerror(errno));
+		goto out;
+	}
+	why = unreachable(file, 0);
+	if (why)
+		krt_fail("run: %s: the library will not be loaded: %s", argv[0], why);
+	options = krt_options_text(o);
+	if (!options || pipe2(pipefd, O_CLOEXEC)) {
+		krt_fail("run: %s: %s", argv[0], options ? strerror(errno) : "no memory");
+		goto out;
+	}
+	signal_set(&set);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	chld = signal(SIGCHLD, SIG_DFL); /* ignored, it would take the exit code */
+	c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	fflush(NULL);
+	c->pid = c->signals < 0 ? -1 : fork();
+	if (!c->pid) {
+		signal(SIGCHLD, chld);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		if (!environment(dir, library, simulator, options)) {
+			if (strchr(argv[0], '/'))
+				execv(argv[0], argv);
+			else
+				execvp(argv[0], argv);
+		}
+		err = errno;
+		n = write(pipefd[1], &err, sizeof(err));
+		_exit(n == sizeof(err) ? 127 : 126);
+	}
+	close(pipefd[1]);
+	pipefd[1] = -1;
+	if (c->pid < 0) {
+		krt_fail("run: %s: cannot be started: %s", argv[0], strerror(errno));
+		goto unblock;
+	}
+	do
+		n = read(pipefd[0], &err, sizeof(err));
+	while (n < 0 && errno == EINTR);
+	if (n == sizeof(err)) {
+		waitpid(c->pid, NULL, 0);
+		code = err == ENOENT ? KRT_EXIT_NOT_FOUND : KRT_EXIT_NOT_EXEC;
+		krt_fail("run: %s: cannot be executed: %s", argv[0], strerror(err));
+		goto unblock;
+	}
+	/* Each thread of each process has a file, and a closed stderr must not kill us. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	signal(SIGPIPE, SIG_IGN);
+	code = 0;
+	goto out;
+unblock:
+	sigprocmask(SIG_SETMASK, &old, NULL);
+out:
+	if (code && c->signals >= 0)
+		close(c->signals);
+	for (unsigned i = 0; i < 2; i++)
+		if (pipefd[i] >= 0)
+			close(pipefd[i]);
+	free(options);
+	free(file);
+	free(simulator);
+	free(library);
+	return code;
+}
+
+static void reap(struct krt_child *c)
+{
+	int status;
+
+	while (!c->exited) {
+		pid_t pid = waitpid(c->pid, &status, WNOHANG);
+
+		if (pid < 0 && errno == EINTR)
+			continue;
+		if (pid != c->pid)
+			return;
+		c->exited = true;
+		c->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	}
+}
+
+void krt_child_wait(struct krt_child *c, int ms)
+{
+	struct pollfd p = { .fd = c->signals, .events = POLLIN };
+	struct signalfd_siginfo si;
+
+	if (poll(&p, 1, ms) <= 0)
+		return;
+	while (read(c->signals, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGCHLD)
+			continue;
+		if (c->exited)
+			c->stopped = true;
+		else if (si.ssi_code <= 0) /* sent by a process, not by the terminal */
+			kill(c->pid, (int)si.ssi_signo);
+	}
+	reap(c);
+}
+
+void krt_child_end(struct krt_child *c)
+{
+	sigset_t set;
+
+	signal_set(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	close(c->signals);
+	c->signals = -1;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The krtsan command: picks the subcommand.
+ */
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct command {
+	const char *name, *about;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "run", "run a program under the library and report", krt_cmd_run },
+	{ "record", "run a program under the library and keep a trace", krt_cmd_record },
+	{ "analyze", "report on a trace", krt_cmd_analyze },
+	{ "explain", "what a rule means and how to cure it", krt_cmd_explain },
+	{ "doctor", "look whether this machine is fit for it", krt_cmd_doctor },
+	{ "options", "every option", krt_cmd_options },
+	{ "version", "which krtsan this is", krt_cmd_version },
+};
+
+static void usage(FILE *f)
+{
+	fputs("krtsan: finds cross-stream hazards in CUDA programs at the driver API\n\n"
+	      "usage: krtsan COMMAND [options] ...\n\n", f);
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].about);
+	fputs("\n  krtsan run -- ./app args\n"
+	      "  LD_PRELOAD=libkrtsan.so ./app\n"
+	      "  krtsan COMMAND --help\n", f);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	if (name && (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))) {
+		usage(stdout);
+		return fflush(stdout) ? KRT_EXIT_FAILED : 0;
+	}
+	if (name && !strcmp(name, "--version"))
+		name = "version";
+	for (unsigned i = 0; name && i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return commands[i].run(argc - 1, argv + 1);
+	if (name)
+		krt_fail("%s: no such command", name);
+	usage(stderr);
+	return KRT_EXIT_FAILED;
+}

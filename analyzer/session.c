@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reader, engines, symbols and report put together (session.h).  Not locked:
+ * one thread drives a session.
+ */
+#define _GNU_SOURCE
+#include "session.h"
+#include "engine.h"
+#include "reader.h"
+#include "symbols.h"
+#include "../reports/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct proc {
+	struct krt_proc_reader *p;
+	struct krt_engine *engine;
+	unsigned number; /* in the order they were found: what symbols.h calls process */
+	bool done;       /* nothing more will come */
+	bool no_memory;
+};
+
+struct krt_session {
+	struct krt_reader *reader;
+	struct krt_engine_config cfg;
+	struct krt_symbols *symbols;
+	struct proc *proc;
+	unsigned nproc;
+	const char *stopped;
+	bool live, no_memory;
+	char *options;
+};
+
+struct krt_session *krt_session_open(const char *dir, bool live, const struct krt_options *o, char *err,
+				     size_t errlen)
+{
+	struct krt_session *s = calloc(1, sizeof(*s));
+
+	if (!s || !(s->symbols = krt_symbols_new()) || !(s->options = krt_options_text(o))) {
+		snprintf(err, errlen, "analyze: %s: no memory", dir);
+		goto fail;
+	}
+	s->live = live;
+	s->cfg.hot_min = (unsigned)o->hot_min;
+	s->cfg.possible_max = (unsigned)o->possible_max;
+	s->reader = krt_reader_open(dir, live, err, errlen);
+	if (!s->reader)
+		goto fail;
+	return s;
+fail:
+	krt_session_close(s);
+	return NULL;
+}
+
+static void scan(struct krt_session *s)
+{
+	unsigned n = (unsigned)krt_reader_scan(s->reader);
+	struct proc *list;
+
+	if (n == s->nproc)
+		return;
+	list = realloc(s->proc, n * sizeof(*list));
+	if (!list) {
+		s->no_memory = true;
+		return;
+	}
+	s->proc = list;
+	for (; s->nproc < n; s->nproc++)
+		s->proc[s->nproc] = (struct proc){ .p = krt_reader_process(s->reader, (int)s->nproc),
+							.number = s->nproc };
+}
+
+static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
+{
+	const struct krt_rec *rec;
+	unsigned lane;
+	size_t n = 0, len;
+	int r;
+
+	if (!q->engine && !q->no_memory) {
+		q->engine = krt_engine_new(&s->cfg);
+		q->no_memory = !q->engine;
+	}
+	while (n < budget) {
+		r = krt_proc_next(q->p, &rec, &len, &lane);
+		if (r <= 0) {
+			q->done = r < 0 || krt_proc_dead(q->p);
+			break;
+		}
+		n++;
+		if (rec->kind == KRT_REC_MODULE)
+			krt_symbols_module(s->symbols, q->number, (const void *)rec, len);
+		/* Without memory the rest is still read, so that the program need not wait for us. */
+		if (!q->no_memory && krt_engine_feed(q->engine, rec, len, lane) == -ENOMEM)
+			q->no_memory = true;
+	}
+	return n;
+}
+
+size_t krt_session_step(struct krt_session *s, size_t budget)
+{
+	size_t n = 0;
+
+	if (s->stopped)
+		return 0;
+	scan(s);
+	for (unsigned i = 0; i < s->nproc; i++)
+		if (!s->proc[i].done)
+			n += feed(s, &s->proc[i], budget / s->nproc + 1);
+	return n;
+}
+
+unsigned krt_session_alive(const struct krt_session *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->nproc; i++)
+		/* What exec replaced and did not come back is no longer ours. */
+		n += !s->proc[i].done && krt_proc_header(s->proc[i].p)->state != KRT_PROC_EXEC;
+	return n;
+}
+
+unsigned krt_session_processes(const struct krt_session *s)
+{
+	return s->nproc;
+}
+
+void krt_session_stop(struct krt_session *s, const char *why)
+{
+	s->stopped = why ? why : "stopped";
+	for (unsigned i = 0; i < s->nproc; i++)
+		krt_proc_leave(s->proc[i].p);
+}
+
+const char *krt_session_problem(const struct krt_session *s, unsigned n)
+{
+	for (unsigned i = 0; i < s->nproc; i++) {
+		const char *e = krt_proc_error(s->proc[i].p);
+
+		if (e && !n--)
+			return e;
+	}
+	return NULL;
+}
+
+static void name_finding(struct krt_session *s, unsigned process, struct krt_finding *f, struct krt_arena *a)
+{
+	krt_symbols_stack(s->symbols, process, &f->current.stack, a);
+	krt_symbols_stack(s->symbols, process, &f->previous.stack, a);
+	krt_symbols_stack(s->symbols, process, &f->buffer.allocated_at, a);
+	krt_symbols_stack(s->symbols, process, &f->buffer.freed_at, a);
+	f->fingerprint = krt_fingerprint(f);
+}
+
+/* Ends one process's analysis and adds it to the report.  False: no memory. */
+static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r)
+{
+	const struct krt_proc *h = krt_proc_header(q->p);
+	const char *error = krt_proc_error(q->p);
+	size_t first = r->nfindings;
+	uint64_t records, bytes, peak;
+	struct krt_process *p;
+
+	if (!h->pid && !error) /* began to attach and never did */
+		return true;
+	if (q->engine) {
+		krt_engine_finish(q->engine, h->trouble, krt_proc_dropped(q->p));
+		if (krt_engine_report(q->engine, r))
+			return false;
+		p = &r->process[r->nprocesses - 1];
+	} else {
+		p = krt_report_add_process(r);
+		if (!p)
+			return false;
+	}
+	p->pid = h->pid;
+	p->ppid = h->ppid;
+	p->exe = krt_arena_strdup(r->arena, h->exe);
+	p->exit_code = h->state == KRT_PROC_EXITED ? h->exit_code : -1;
+	p->stalled_ns = h->stalled_ns;
+	krt_proc_volume(q->p, &records, &bytes, &peak);
+	p->records = records;
+	p->bytes = bytes;
+	p->peak_bytes = peak;
+	if (q->no_memory)
+		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL, "no memory for the analysis of process %d",
+				    h->pid);
+	if (error)
+		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL, "%s", error);
+	else if (!q->done && h->state != KRT_PROC_EXEC)
+		krt_coverage_reason(&p->coverage, KRT_REASON_LOST, "process %d still ran", h->pid);
+	else if (h->state != KRT_PROC_EXITED && h->state != KRT_PROC_EXEC)
+		krt_coverage_reason(&p->coverage, KRT_REASON_LOST, "process %d ended without its exit handlers",
+				    h->pid);
+	for (size_t i = first; i < r->nfindings; i++) {
+		r->finding[i].pid = h->pid;
+		name_finding(s, q->number, &r->finding[i], r->arena);
+	}
+	return true;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct krt_proc *x = krt_proc_header(((const struct proc *)a)->p);
+	const struct krt_proc *y = krt_proc_header(((const struct proc *)b)->p);
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+struct krt_report *krt_session_report(struct krt_session *s)
+{
+	struct krt_report *r = krt_report_new();
+
+	if (!r)
+		return NULL;
+	if (s->nproc > 1)
+		qsort(s->proc, s->nproc, sizeof(*s->proc), by_start);
+	r->options = krt_arena_strdup(r->arena, s->options);
+	for (unsigned i = 0; i < s->nproc; i++)
+		if (!conclude(s, &s->proc[i], r))
+			s->no_memory = true;
+	if (s->no_memory)
+		krt_coverage_reason(&r->own, KRT_REASON_INTERNAL, "no memory for the report");
+	krt_report_sort(r);
+	return r;
+}
+
+void krt_session_close(struct krt_session *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < s->nproc; i++)
+		if (s->proc[i].engine)
+			krt_engine_destroy(s->proc[i].engine);
+	free(s->proc);
+	krt_reader_close(s->reader);
+	krt_symbols_destroy(s->symbols);
+	free(s->options);
+	free(s);
+}
+
+/* --- options as text --------------------------------------------------------------- */
+
+static void put_value(FILE *f, const char *name, const char *value, bool *some)
+{
+	const char *quote = "";
+
+	if (strpbrk(value, ":, \t\n\r'\"") || !*value)
+		quote = strchr(value, '\'') ? "\"" : "'";
+	fprintf(f, "%s%s=%s%s%s", *some ? ":" : "", name, quote, value, quote);
+	*some = true;
+}
+
+char *krt_options_text(const struct krt_options *o)
+{
+	struct krt_options *def = malloc(sizeof(*def));
+	char *text = NULL;
+	size_t len, n;
+	FILE *f = def ? open_memstream(&text, &len) : NULL;
+	bool some = false;
+
+	if (!f) {
+		free(def);
+		return NULL;
+	}
+	krt_options_init(def);
+	for (unsigned i = 0; i < krt_option_count; i++) {
+		const struct krt_option_row *row = &krt_option_rows[i];
+		const void *v = (const char *)o + row->offset, *d = (const char *)def + row->offset;
+		char number[32];
+
+		switch (row->type) {
+		case KRT_OPTION_STR:
+			if (strcmp(*(const char *const *)v, *(const char *const *)d))
+				put_value(f, row->name, *(const char *const *)v, &some);
+			break;
+		case KRT_OPTION_LIST: {
+			const struct krt_option_list *l = v;
+
+			for (unsigned k = 0; k < l->count; k++)
+				put_value(f, row->name, l->item[k], &some);
+			break;
+		}
+		case KRT_OPTION_ENUM:
+			if (*(const int64_t *)v != *(const int64_t *)d) {
+				const char *word = krt_option_value(row, (unsigned)*(const int64_t *)v, &n);
+
+				snprintf(number, sizeof(number), "%.*s", (int)n, word);
+				put_value(f, row->name, number, &some);
+			}
+			break;
+		case KRT_OPTION_BOOL:
+		case KRT_OPTION_INT:
+		case KRT_OPTION_SIZE:
+			if (*(const uint64_t *)v != *(const uint64_t *)d) {
+				snprintf(number, sizeof(number), "%" PRIu64, *(const uint64_t *)v);
+				put_value(f, row->name, number, &some);
+			}
+			break;
+		}
+	}
+	free(def);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

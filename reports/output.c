@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Report destinations and the exit code (output.h).
+ */
+#define _GNU_SOURCE
+#include "output.h"
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXIT_INCONCLUSIVE 67
+
+/* FORMAT:PATH -> format and path. */
+static const struct krt_format *split(const char *item, const char **path)
+{
+	const char *colon = strchr(item, ':');
+
+	*path = colon && colon[1] ? colon + 1 : NULL;
+	return krt_format_by_name(item, colon ? (size_t)(colon - item) : strlen(item));
+}
+
+static bool good_path(const char *path)
+{
+	for (; *path; path++)
+		if (*path == '%') {
+			path++;
+			if (*path != 'p' && *path != '%')
+				return false;
+		}
+	return true;
+}
+
+static bool per_process(const char *path)
+{
+	for (; *path; path++)
+		if (*path == '%' && *++path == 'p')
+			return true;
+	return false;
+}
+
+int krt_output_check(const struct krt_options *o, char *err, size_t errlen)
+{
+	if (!good_path(o->log_path)) {
+		snprintf(err, errlen, "report: log_path=%s: only %%p (the pid) and %%%% may follow a %%", o->log_path);
+		return -1;
+	}
+	for (unsigned i = 0; i < o->report.count; i++) {
+		const char *item = o->report.item[i], *path;
+
+		if (!split(item, &path)) {
+			int n = snprintf(err, errlen, "report: %s: unknown format, known are:", item);
+
+			for (const struct krt_format *f = krt_formats; f->name && (size_t)n < errlen; f++)
+				n += snprintf(err + n, errlen - (size_t)n, " %s", f->name);
+			return -1;
+		}
+		if (!path) {
+			snprintf(err, errlen, "report: %s: wants FORMAT:PATH", item);
+			return -1;
+		}
+		if (!good_path(path)) {
+			snprintf(err, errlen, "report: %s: only %%p (the pid) and %%%% may follow a %%", item);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static char *expand(const char *path, int pid, const char *suffix)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+	bool has = per_process(path);
+
+	if (!f)
+		return NULL;
+	for (; *path; path++) {
+		if (*path != '%')
+			fputc(*path, f);
+		else if (*++path == 'p')
+			fprintf(f, "%d", pid);
+		else
+			fputc('%', f);
+	}
+	if (suffix && !has)
+		fputs(suffix, f);
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static bool wants_color(const struct krt_options *o, int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (o->color != KRT_COLOR_auto)
+		return o->color == KRT_COLOR_always;
+	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb");
+}
+
+static int write_one(const struct krt_report *r, const struct krt_options *o, const struct krt_format *format,
+		     const char *path, int pid, const char *suffix)
+{
+	static const enum krt_confidence show[] = {
+		[KRT_SHOW_certain] = KRT_CERTAIN, [KRT_SHOW_likely] = KRT_LIKELY, [KRT_SHOW_possible] = KRT_POSSIBLE,
+	};
+	struct krt_writer w = {
+		.show = show[o->show], .full_stacks = o->verbosity > 0, .pid = pid,
+	};
+	char *name = NULL, *cwd = NULL;
+	FILE *f;
+	int fd, err = -1;
+
+	if (!strcmp(path, "-") || !strcmp(path, "stderr")) {
+		fd = dup(STDERR_FILENO);
+	} else if (!strcmp(path, "stdout")) {
+		fd = dup(STDOUT_FILENO);
+	} else {
+		name = expand(path, pid, suffix);
+		fd = name ? open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666) : -1;
+	}
+	f = fd >= 0 ? fdopen(fd, "w") : NULL;
+	if (!f) {
+		fprintf(stderr, "krtsan: report: %s: cannot be written: %s\n", name ? name : path, strerror(errno));
+		if (fd >= 0)
+			close(fd);
+		goto out;
+	}
+	/* In one piece, as far as may be: other processes write to the same terminal. */
+	setvbuf(f, NULL, _IOFBF, 1 << 16);
+	w.color = wants_color(o, fd);
+	w.strip = cwd = getcwd(NULL, 0);
+	err = format->write(f, r, &w);
+	if (fclose(f))
+		err = -1;
+	if (err)
+		fprintf(stderr, "krtsan: report: %s: cannot be written: %s\n", name ? name : path, strerror(errno));
+out:
+	free(cwd);
+	free(name);
+	return err;
+}
+
+/* One process's part of the report, sharing its strings; finding is free()d by the caller. */
+static bool part(const struct krt_report *r, size_t i, struct krt_report *one)
+{
+	*one = *r;
+	one->process = &r->process[i];
+	one->nprocesses = 1;
+	one->nfindings = 0;
+	one->finding = calloc(r->nfindings + 1, sizeof(*one->finding));
+	if (!one->finding)
+		return false;
+	for (size_t k = 0; k < r->nfindings; k++)
+		if (r->finding[k].pid == r->process[i].pid)
+			one->finding[one->nfindings++] = r->finding[k];
+	return true;
+}
+
+static int write_all(const struct krt_report *r, const struct krt_options *o, const struct krt_format *format,
+		     const char *path, int pid, const char *suffix)
+{
+	int bad = 0;
+
+	if (!per_process(path) || !r->nprocesses)
+		return write_one(r, o, format, path, pid, suffix) != 0;
+	for (size_t i = 0; i < r->nprocesses; i++) {
+		struct krt_report one;
+
+		if (!part(r, i, &one)) {
+			fprintf(stderr, "krtsan: report: %s: no memory\n", path);
+			bad++;
+			continue;
+		}
+		bad += write_one(&one, o, format, path, r->process[i].pid, suffix) != 0;
+		free(one.finding);
+	}
+	return bad;
+}
+
+int krt_output(const struct krt_report *r, const struct krt_options *o, int pid, const char *suffix)
+{
+	int bad = write_all(r, o, krt_format_by_name("text", 4), o->log_path, pid, suffix);
+
+	for (unsigned i = 0; i < o->report.count; i++) {
+		const char *path;
+		const struct krt_format *f = split(o->report.item[i], &path);
+
+		if (f && path)
+			bad += write_all(r, o, f, path, pid, suffix);
+	}
+	return bad;
+}
+
+bool krt_output_fails(const struct krt_report *r, const struct krt_options *o)
+{
+	enum krt_level least;
+
+	switch (o->fail_on) {
+	case KRT_FAIL_ON_error: least = KRT_LEVEL_ERROR; break;
+	case KRT_FAIL_ON_warning: least = KRT_LEVEL_WARNING; break;
+	case KRT_FAIL_ON_note: least = KRT_LEVEL_NOTE; break;
+	default: return false;
+	}
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->finding[i].level >= least)
+			return true;
+	return false;
+}
+
+int krt_output_exit_code(const struct krt_report *r, const struct krt_options *o, int program)
+{
+	if (program > 0)
+		return program;
+	if (krt_output_fails(r, o))
+		return (int)o->exitcode;
+	/* Also where the verdict is findings, but only such as do not fail the run. */
+	if (!krt_report_complete(r) && o->require == KRT_REQUIRE_complete)
+		return EXIT_INCONCLUSIVE;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where reports go: the text report to log_path, the others to the report
+ * options.  %p in a path is the pid and gives each process a report of its
+ * own; without it one report covers the tree.
+ */
+#ifndef KRT_OUTPUT_H
+#define KRT_OUTPUT_H
+
+#include "../interposer/options.h"
+#include "../rules/finding.h"
+
+/* Are the formats and paths in the options good?  0, or -1 and a message. */
+int krt_output_check(const struct krt_options *o, char *err, size_t errlen);
+/*
+ * Writes everything.  pid stands for a run without processes; suffix (or NULL)
+ * is added to paths without %p.  Returns how many could not be written; each
+ * was told on stderr.
+ */
+int krt_output(const struct krt_report *r, const struct krt_options *o, int pid, const char *suffix);
+/* Does the report fail the run (fail_on)? */
+bool krt_output_fails(const struct krt_report *r, const struct krt_options *o);
+/*
+ * The exit code of a whole run, the first that applies: the program's own
+ * failure (code; -1 none to honour), a finding at or above fail_on, an
+ * inconclusive verdict with require=complete, 0.
+ */
+int krt_output_exit_code(const struct krt_report *r, const struct krt_options *o, int program);
+
+#endif
