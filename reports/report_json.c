@@ -110,7 +110,7 @@ static void finding(struct krt_json *j, const struct krt_finding *f)
 	krt_json_string(j, "exists", f->order_exists);
 	krt_json_string(j, "missing", f->order_missing);
 	krt_json_close(j, '}');
-	krt_json_uint(j, "count", f->count);
+	krt_json_uint(j, "count", f->count ? f->count : 1);
 	krt_json_close(j, '}');
 }
 

@@ -137,7 +137,9 @@ static void folded(const struct text *t, const char *what, const struct krt_stac
 	if (!s->depth)
 		return;
 	begin(t);
-	fprintf(t->out, "     %-9s at ", what);
+	fputs("     ", t->out);
+	plain(t, what);
+	fprintf(t->out, "%*s at ", strlen(what) < 9 ? 9 - (int)strlen(what) : 0, "");
 	for (unsigned i = 0; i < s->depth; i++) {
 		const struct krt_frame *f = &s->frame[i];
 
@@ -162,7 +164,9 @@ static void full(const struct text *t, const char *what, const struct krt_stack 
 	if (!s->depth)
 		return;
 	begin(t);
-	fprintf(t->out, "     %s at", what);
+	fputs("     ", t->out);
+	plain(t, what);
+	fputs(" at", t->out);
 	end(t);
 	for (unsigned i = 0; i < s->depth; i++) {
 		begin(t);

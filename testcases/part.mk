@@ -42,3 +42,8 @@ unit: $(UNIT_BINS)
 unit-valgrind: $(UNIT_BINS) $(UNIT_PLANTED)
 	$(Q)testcases/unit/run.sh --valgrind $(O)/unit/logs --planted $(UNIT_PLANTED) --tests $(UNIT_BINS)
 # --- end of unit tests ---------------------------------------------------------
+
+# --- unit tests of reader, symbols and reports -----------------------------------
+UNIT_CFLAGS_json = -DKRT_SCHEMA='"$(CURDIR)/reports/schema/krtsan-report-1.json"'
+UNIT_LIBS_json = -lcjson
+# --- end of unit tests of reader, symbols and reports ----------------------------

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text report: what a reader must find in it, what must never be in it.
+ */
+#define _GNU_SOURCE
+#include "sample_report.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *text;
+
+static void render(const struct krt_report *r, struct krt_writer w)
+{
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	cr_assert_eq(krt_write_text(out, r, &w), 0);
+	fclose(out);
+}
+
+static const char *last_line(void)
+{
+	char *end = text + strlen(text) - 1, *nl;
+
+	cr_assert_eq(*end, '\n');
+	*end = 0;
+	nl = strrchr(text, '\n');
+	*end = '\n';
+	return nl ? nl + 1 : text;
+}
+
+Test(text, a_finding_says_it_all)
+{
+	static const char *const line[] = {
+		"==4711== krtsan: error KRT-RACE-RAW (certain)  [id 00003f9c21a07b44]\n",
+		"==4711==   the copy reads what the other still writes\n",
+		"==4711==   read by cuMemcpyDtoHAsync_v2 on stream 3 (0x55d0), #1842\n",
+		"==4711==   of bytes +0x0..+0x400000 (4.0 MiB) of device memory \"act0\" 0x7f1000000000 (64.0 MiB), "
+		"allocated by cuMemAlloc_v2 #12, freed by cuMemFree_v2 #20\n",
+		"==4711==   after write by cuLaunchKernel \"gemm_f16\" on stream 2 (0x55c0), #1839 "
+		"(known from annotation)\n",
+		"==4711==   order that exists: stream 3 last waited for stream 2 at #1790\n",
+		"==4711==   missing edge: #1839 on stream 2 to #1842 on stream 3\n",
+		"==4711==   fix: record an event on stream 2 after #1839",
+		/* library frames folded, the call site leads, nothing below main */
+		"==4711==     read      at model.cc:211 forward <- main.cc:8 main\n",
+		"==4711==     write     at libapp.so+0x4000 <- 0x42\n",
+		"==4711==     allocated at model.cc:211 forward <- main.cc:8 main\n",
+		"==4711==   seen 1,200 times\n",
+		"==4711== SUMMARY: krtsan: error KRT-RACE-RAW model.cc:211 in forward\n",
+	};
+	struct krt_report *r = sample_report();
+	const char *at;
+
+	render(r, (struct krt_writer){ .pid = 4711, .show = KRT_LIKELY, .strip = "/src" });
+	at = text;
+	for (unsigned i = 0; i < sizeof(line) / sizeof(*line); i++) {
+		at = strstr(at, line[i]);
+		cr_assert(at, "line %u missing or out of place: %s\n%s", i, line[i], text);
+	}
+	cr_assert(strstr(text, "documented view only"));
+	cr_assert_str_eq(last_line(), "==4711== krtsan: 1 error, 1 warning, 1 note; findings; analysis complete "
+			 "(18,205 calls, 0 dropped)\n");
+	cr_assert_not(strstr(text, "KRT-PERF-SYNC-HOT"), "possible ones are only counted");
+	cr_assert(strstr(text, "1 finding below show=likely not shown"));
+	free(text);
+	krt_report_destroy(r);
+}
+
+Test(text, one_screen_a_finding)
+{
+	struct krt_report *r = sample_report();
+	unsigned lines = 0;
+
+	r->nfindings = 1;
+	render(r, (struct krt_writer){ .pid = 1 });
+	for (const char *c = text; *c; c++)
+		lines += *c == '\n';
+	cr_assert_leq(lines, 20);
+	free(text);
+	krt_report_destroy(r);
+}
+
+Test(text, no_control_character_reaches_the_terminal)
+{
+	struct krt_report *r = sample_report();
+
+	krt_coverage_reason(&r->process[0].coverage, KRT_REASON_INTERNAL, "%s", HOSTILE);
+	for (unsigned full = 0; full < 2; full++) {
+		render(r, (struct krt_writer){ .pid = 1, .show = KRT_POSSIBLE, .full_stacks = full });
+		for (const char *c = text; *c; c++) {
+			cr_assert((unsigned char)*c >= 0x20 || *c == '\n', "byte %02x", *c);
+			if (*c == '\n')
+				cr_assert(!c[1] || !strncmp(c + 1, "==", 2), "a line without prefix: %.40s", c + 1);
+		}
+		cr_assert(strstr(text, "\\x1b[31m"));
+		cr_assert(strstr(text, "\\xc2\\x9b"));
+		cr_assert(strstr(text, "\xc3\xa9"));
+		free(text);
+	}
+	krt_report_destroy(r);
+}
+
+Test(text, colours_only_when_asked)
+{
+	struct krt_report *r = sample_report();
+
+	r->nfindings = 1;
+	render(r, (struct krt_writer){ .pid = 1 });
+	cr_assert_null(strchr(text, '\033'));
+	free(text);
+	render(r, (struct krt_writer){ .pid = 1, .color = true });
+	cr_assert(strstr(text, "\033[1;31mkrtsan: error KRT-RACE-RAW\033[0m"));
+	free(text);
+	krt_report_destroy(r);
+}
+
+Test(text, full_stacks)
+{
+	struct krt_report *r = sample_report();
+
+	r->nfindings = 1;
+	render(r, (struct krt_writer){ .pid = 1, .full_stacks = true });
+	cr_assert(strstr(text, "       #0  cuMemcpyDtoHAsync_v2 (libkrtsan.so+0x1000)\n"));
+	cr_assert(strstr(text, "       #4  __libc_start_main (libc.so.6+0x271ca)\n"));
+	free(text);
+	krt_report_destroy(r);
+}
+
+Test(text, why_it_is_incomplete)
+{
+	struct krt_report *r = krt_report_new();
+	struct krt_process *p;
+
+	render(r, (struct krt_writer){ .pid = 5 });
+	cr_assert_str_eq(text, "==5== krtsan: 0 errors, 0 warnings, 0 notes; inconclusive; analysis incomplete: "
+			 "no CUDA call seen (0 calls, 0 dropped)\n");
+	free(text);
+	p = krt_report_add_process(r);
+	p->used_cuda = true;
+	p->coverage.calls = 1;
+	p->coverage.dropped = 1234;
+	krt_coverage_reason(&p->coverage, KRT_REASON_DROPPED, "%d records", 1234);
+	krt_coverage_reason(&p->coverage, KRT_REASON_LOST, NULL);
+	render(r, (struct krt_writer){ .pid = 5 });
+	cr_assert_str_eq(text, "==5== krtsan: 0 errors, 0 warnings, 0 notes; inconclusive; analysis incomplete: "
+			 "records were dropped: 1234 records; a process of the tree was lost (1 call, 1,234 dropped)\n");
+	free(text);
+	krt_report_destroy(r);
+}
+
+Test(text, a_flood_is_cut_and_counted)
+{
+	struct krt_report *r = sample_report();
+
+	for (unsigned i = 0; i < 500; i++)
+		*krt_report_add_finding(r) = (struct krt_finding){ .rule = KRT_RULE_RACE_WAW,
+								   .level = KRT_LEVEL_ERROR,
+								   .confidence = KRT_CERTAIN };
+	krt_report_sort(r);
+	render(r, (struct krt_writer){ .pid = 5, .show = KRT_LIKELY });
+	cr_assert(strstr(text, "402 more not printed"), "%s", last_line());
+	cr_assert(strstr(last_line(), "501 errors, 1 warning, 1 note; findings"));
+	free(text);
+	krt_report_destroy(r);
+}
