@@ -2,10 +2,10 @@
 
 # --- GPU: built here, run where there is a card (testcases/gpu/run.sh) ---
 ALL += $(O)/testcases/gpu-bench
-$(O)/testcases/gpu-bench: testcases/gpu/bench.c interposer/cuabi.h $(O)/sim/libcuda.so
+$(O)/testcases/gpu-bench: testcases/gpu/bench.c interposer/cuabi.h $(O)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< -L$(O)/sim -lcuda
+	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< -L$(O)/sim -l:libcuda.so.1
 
 # --- unit tests: testcases/unit/test_NAME.c -> $(O)/unit/NAME ------------------
 # One Criterion binary a file, linked with libkrtcore.a.  What a test needs
