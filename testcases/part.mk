@@ -47,3 +47,72 @@ unit-valgrind: $(UNIT_BINS) $(UNIT_PLANTED)
 UNIT_CFLAGS_json = -DKRT_SCHEMA='"$(CURDIR)/reports/schema/krtsan-report-1.json"'
 UNIT_LIBS_json = -lcjson
 # --- end of unit tests of reader, symbols and reports ----------------------------
+# --- unwinder, module map, heap hooks -------------------------------------------
+# testcases/unwind: the unwinder in a library of its own against libgcc's.
+UNWIND_OBJ := $(O)/interposer/unwinder.c.o $(O)/interposer/modules.c.o
+UNWIND_CFLAGS = $(CFLAGS_ALL) -D_GNU_SOURCE -Itestcases/unwind
+UNWIND_CHAINS := O0 O2 fp Os bare bare_fp
+UNWIND_PLUGS := $(addprefix $(O)/unwind/,plug1.so plug2.so plug3.so plug4.so plain1.so plain2.so)
+UNWIND_CHAIN_O0 := -O0
+UNWIND_CHAIN_O2 := -O2 -fomit-frame-pointer
+UNWIND_CHAIN_fp := -O2 -fno-omit-frame-pointer
+UNWIND_CHAIN_Os := -Os
+UNWIND_CHAIN_bare := -O2 -fno-asynchronous-unwind-tables -fno-unwind-tables -fomit-frame-pointer
+UNWIND_CHAIN_bare_fp := -O1 -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-omit-frame-pointer \
+	-fno-optimize-sibling-calls
+CXX ?= g++
+TESTS += unwind
+.PHONY: unwind bench-unwind
+
+$(O)/unwind/chain_%.o: testcases/unwind/chain.c
+	$(call msg,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNWIND_CFLAGS) $(UNWIND_CHAIN_$*) -DNAME=$* -MMD -MP -c -o $@ $<
+
+$(O)/unwind/chain_cxx.o: testcases/unwind/chain_cxx.cc
+	$(call msg,CXX,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -O2 -g -MMD -MP -c -o $@ $<
+
+$(O)/unwind/stub.o: testcases/unwind/stub.c
+	$(call msg,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNWIND_CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+$(O)/unwind/plug%.so: testcases/unwind/plugin.c
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O1 -g -fPIC -shared -Wl,--build-id -DPAD=$**32 -o $@ $<
+
+$(O)/unwind/plain%.so: testcases/unwind/plugin.c
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O1 -g -fPIC -shared -Wl,--build-id=none -DPAD=$**32 -o $@ $<
+
+$(O)/unwind/libkrtunwind.so: testcases/unwind/check.c $(O)/unwind/stub.o $(UNWIND_OBJ)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(UNWIND_CFLAGS) -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic -Wl,-soname,libkrtunwind.so \
+		-Wl,--build-id -o $@ $^
+
+# -z now: no frames of the lazy binder, which only a debugger could follow
+$(O)/unwind/torture: testcases/unwind/torture.c $(UNWIND_CHAINS:%=$(O)/unwind/chain_%.o) \
+		$(O)/unwind/chain_cxx.o $(O)/unwind/libkrtunwind.so
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(UNWIND_CFLAGS) -O1 -MMD -MP -o $@ $(filter %.c %.o,$^) -L$(O)/unwind -Wl,-z,now \
+		-Wl,-rpath,'$$ORIGIN' -lkrtunwind -lpthread -ldl -lstdc++
+
+$(O)/unwind/bench: testcases/bench/bench_unwind.c $(O)/unwind/chain_O2.o $(O)/unwind/stub.o $(UNWIND_OBJ)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(UNWIND_CFLAGS) -O2 -MMD -MP -o $@ $(filter %.c %.o,$^) -ldl
+
+unwind: $(O)/unwind/torture $(UNWIND_PLUGS)
+	$(Q)testcases/unwind/run.sh $(O)/unwind
+
+bench-unwind: $(O)/unwind/bench
+	$(Q)$<
+
+UNIT_EXTRA_unwind := $(O)/interposer/modules.c.o $(O)/unwind/stub.o
+UNIT_CFLAGS_unwind := -D_GNU_SOURCE -Itestcases/unwind
+UNIT_EXTRA_modules := $(UNWIND_OBJ) $(O)/unwind/stub.o $(UNWIND_PLUGS)
+UNIT_CFLAGS_modules := -D_GNU_SOURCE -Itestcases/unwind -DPLUGIN_DIR='"$(abspath $(O))/unwind"'
+# --- end of unwinder, module map, heap hooks -------------------------------------

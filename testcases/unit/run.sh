@@ -31,7 +31,7 @@ under_valgrind() {
 	dir=$logs/$(basename "$1")
 	rm -rf "$dir"
 	mkdir -p "$dir" || exit 125
-	out=$(valgrind --trace-children=yes --leak-check=full --show-leak-kinds=definite \
+	out=$(valgrind --suppressions="$(dirname "$0")/valgrind.supp" --trace-children=yes --leak-check=full --show-leak-kinds=definite \
 		--errors-for-leak-kinds=definite --child-silent-after-fork=no \
 		--log-file="$dir/%p.log" "$1" --color=never --jobs=1 --timeout=600 2>&1) && rc=0 || rc=$?
 	why=

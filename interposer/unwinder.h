@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call stack of the calling thread, by unwind tables, with the rule for each
+ * program counter cached.
+ */
+#ifndef KRT_UNWINDER_H
+#define KRT_UNWINDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Fill pc[0..max) with return addresses, innermost first, this library's own
+ * frames left out; return how many.  The walk ends early where it cannot be
+ * sure: code of no known object, no unwind table and no plausible frame pointer,
+ * the end of the readable stack.  Never faults, allocates nothing; on a miss it
+ * may ask the loader (krt_modules_refresh) unless told not to.
+ */
+unsigned krt_unwind(uint64_t *pc, unsigned max);
+
+/*
+ * While true the calling thread's walks do not ask the loader: for callers that
+ * may hold an allocator's lock.  Returns what it was before.
+ */
+bool krt_unwind_quiet(bool quiet);
+
+/* Forget the rules of an object that was unloaded.  Called by modules.c, under its lock. */
+void krt_unwind_forget(uintptr_t lo, uintptr_t hi);
+
+/* In a fork child; krt_modules_forked calls it. */
+void krt_unwind_forked(void);
+
+#endif
