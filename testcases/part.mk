@@ -116,3 +116,38 @@ UNIT_CFLAGS_unwind := -D_GNU_SOURCE -Itestcases/unwind
 UNIT_EXTRA_modules := $(UNWIND_OBJ) $(O)/unwind/stub.o $(UNWIND_PLUGS)
 UNIT_CFLAGS_modules := -D_GNU_SOURCE -Itestcases/unwind -DPLUGIN_DIR='"$(abspath $(O))/unwind"'
 # --- end of unwinder, module map, heap hooks -------------------------------------
+
+# --- simulated driver: $(O)/sim/libcuda.so.1 ------------------------------------
+SIM_SRC := $(wildcard testcases/sim/*.c)
+SIM_SRC := $(filter-out testcases/sim/test_%.c testcases/sim/exec%.c,$(SIM_SRC)) $(SIM_EXEC_SRC)
+SIM_OBJ := $(SIM_SRC:%.c=$(O)/simobj/%.o)
+ALL += $(O)/sim/libcuda.so.1 $(O)/sim/libcuda.so
+
+$(SIM_OBJ): $(O)/simobj/%.o: %.c
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c -o $@ $<
+
+# It never calls its own exported names through a preload library: -Bsymbolic.
+# Once loaded it stays: its threads run its code.
+$(O)/sim/libcuda.so.1: $(SIM_OBJ)
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete -Wl,-z,defs \
+		-o $@ $(SIM_OBJ) -pthread -ldl -lm
+
+$(O)/sim/libcuda.so: $(O)/sim/libcuda.so.1
+	$(Q)ln -sf libcuda.so.1 $@
+
+# Its tests: plain programs, each prints "ok NAME" lines.
+SIM_TESTS := $(patsubst testcases/sim/test_%.c,$(O)/sim/test_%,$(wildcard testcases/sim/test_*.c))
+TESTS += sim-tests
+.PHONY: sim-tests
+
+$(SIM_TESTS): $(O)/sim/test_%: testcases/sim/test_%.c $(O)/sim/libcuda.so
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -o $@ $< -L$(O)/sim -lcuda -pthread
+
+sim-tests: $(SIM_TESTS)
+	$(Q)for t in $(SIM_TESTS); do LD_LIBRARY_PATH=$(O)/sim $$t || exit 1; done
+# --- end of the simulated driver ------------------------------------------------
