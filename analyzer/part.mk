@@ -28,6 +28,7 @@ CLI_SRC := analyzer/main.c $(wildcard analyzer/cmd_*.c)
 CLI_OBJ := $(CLI_SRC:%.c=$(O)/core/%.o)
 DW_LIBS := -l:libdw.a -l:libelf.a -l:libz.a -l:liblzma.a -l:libbz2.a -l:libstdc++.a
 ALL += $(O)/krtsan
+DEPS += libstdc++-12-dev
 
 $(CLI_OBJ): $(O)/core/%.o: %.c
 	$(call msg,CC,$<)

@@ -46,6 +46,7 @@ unit-valgrind: $(UNIT_BINS) $(UNIT_PLANTED)
 # --- unit tests of reader, symbols and reports -----------------------------------
 UNIT_CFLAGS_json = -DKRT_SCHEMA='"$(CURDIR)/reports/schema/krtsan-report-1.json"'
 UNIT_LIBS_json = -lcjson
+UNIT_LIBS_symbols = $(DW_LIBS)
 # --- end of unit tests of reader, symbols and reports ----------------------------
 # --- unwinder, module map, heap hooks -------------------------------------------
 # testcases/unwind: the unwinder in a library of its own against libgcc's.
