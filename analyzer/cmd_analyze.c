@@ -3,8 +3,9 @@
  * krtsan analyze: a recorded trace, the same engine, the same findings.
  *
  * --bare is for the library: it starts us at the exit of a process that was
- * run without a front end, on its session folder.  We print the report, leave
- * the exit code in DIR/verdict ("code N") and remove the rest.
+ * run without a front end, on its session folder.  We print the report and
+ * leave the exit code in DIR/verdict ("code N"); the library removes the
+ * folder.  A failure of ours is told and is code 0: it is not the program's.
  */
 #define _GNU_SOURCE
 #include "cli.h"
@@ -13,9 +14,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *bare;
@@ -32,6 +36,43 @@ static const struct krt_usage usage = {
 	.flags = flags,
 	.options = true,
 };
+
+/*
+ * Bare processes know nothing of each other.  A report that is there already
+ * and younger than our process group's leader was written by another process
+ * of the same command: ours gets a name of its own.
+ */
+static bool written_by_another(const struct krt_options *o)
+{
+	char path[64], text[1024];
+	struct timespec boot, real;
+	unsigned long long start = 0;
+	const char *name;
+	struct stat st;
+	ssize_t n;
+	char *s;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)getpgrp());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	s = strrchr(text, ')');
+	if (!s || sscanf(s + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			 &start) != 1)
+		return false;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	clock_gettime(CLOCK_REALTIME, &real);
+	real.tv_sec -= boot.tv_sec - (time_t)(start / (unsigned long)sysconf(_SC_CLK_TCK)) + 1;
+	for (unsigned i = 0; i <= o->report.count; i++) {
+		name = i < o->report.count ? strchr(o->report.item[i], ':') + 1 : o->log_path;
+		if (!stat(name, &st) && S_ISREG(st.st_mode) && st.st_mtime > real.tv_sec)
+			return true;
+	}
+	return false;
+}
 
 static bool empty(const char *dir)
 {
@@ -71,8 +112,9 @@ int krt_cmd_analyze(int argc, char **argv)
 	struct krt_session *s = NULL;
 	struct krt_report *r = NULL;
 	const char *dir;
-	char err[512];
-	int code, next, pid = getpid();
+	char err[512], suffix[16];
+	int code, verdict, next, pid = getpid();
+	bool failed;
 
 	if (!o)
 		return krt_fail("analyze: no memory");
@@ -109,13 +151,19 @@ int krt_cmd_analyze(int argc, char **argv)
 	}
 	if (r->nprocesses == 1)
 		r->program_exit = r->process[0].exit_code;
-	code = krt_output_exit_code(r, o, 0);
+	verdict = krt_output_exit_code(r, o, 0);
 	for (unsigned i = 0; krt_session_problem(s, i); i++)
-		code = krt_fail("%s", krt_session_problem(s, i));
-	if (krt_output(r, o, r->nprocesses ? r->process[0].pid : pid, NULL) && !code)
-		code = KRT_EXIT_FAILED;
-	if (bare && write_verdict(dir, code))
-		code = krt_fail("analyze: %s/verdict: cannot be written: %s", dir, strerror(errno));
+		krt_fail("%s", krt_session_problem(s, i));
+	failed = krt_session_problem(s, 0) != NULL;
+	if (r->nprocesses)
+		pid = r->process[0].pid;
+	snprintf(suffix, sizeof(suffix), ".%d", pid);
+	failed |= krt_output(r, o, pid, bare && written_by_another(o) ? suffix : NULL) != 0;
+	if (bare && write_verdict(dir, failed ? 0 : verdict)) {
+		krt_fail("analyze: %s/verdict: cannot be written: %s", dir, strerror(errno));
+		failed = true;
+	}
+	code = failed ? KRT_EXIT_FAILED : verdict;
 out:
 	krt_report_destroy(r);
 	krt_session_close(s);

@@ -707,7 +707,7 @@ void krt_proc_volume(const struct krt_proc_reader *p, uint64_t *records, uint64_
 void krt_proc_leave(struct krt_proc_reader *p)
 {
 	if (p->map && p->r->consume)
-		__atomic_store_n(&p->map->reader, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&p->map->reader, -1, __ATOMIC_RELEASE); /* 0: one may still come */
 }
 
 /* --- the folder -------------------------------------------------------------------- */

@@ -284,7 +284,7 @@ Test(reader, what_was_read_is_given_back)
 	tw_call(&w, 1, 1, NULL, 0);
 	cr_assert_eq(next_t1(), 60002);
 	krt_proc_leave(proc);
-	cr_assert_eq(w.h->reader, 0);
+	cr_assert_eq(w.h->reader, -1);
 	krt_reader_close(reader);
 	tw_close(&w);
 }
