@@ -152,3 +152,37 @@ $(SIM_TESTS): $(O)/sim/test_%: testcases/sim/test_%.c $(O)/sim/libcuda.so
 sim-tests: $(SIM_TESTS)
 	$(Q)for t in $(SIM_TESTS); do LD_LIBRARY_PATH=$(O)/sim $$t || exit 1; done
 # --- end of the simulated driver ------------------------------------------------
+
+# --- test programs: hazard/NAME.c, its twin NAME.fixed, clean/NAME.c ------------
+# They are linked with the simulated driver and need not be made anew when it
+# changes.  A twin is built where the head comment has an EXPECT-FIXED line.
+PROG_HAZARDS := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/hazard/*.c))
+PROG_TWINS   := $(patsubst testcases/%.c,$(O)/testcases/%.fixed,$(sort \
+	$(shell grep -ls '^ \* EXPECT-FIXED:' testcases/hazard/*.c testcases/clean/*.c)))
+PROG_CLEAN   := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/clean/*.c))
+PROG_DEMO    := $(O)/testcases/demo/demo
+PROGS := $(PROG_HAZARDS) $(PROG_CLEAN) $(PROG_DEMO)
+# Exported names, so that stacks name functions without debug information.
+PROG_CC = $(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -rdynamic -pthread -MMD -MP
+ALL   += $(PROGS) $(PROG_TWINS) $(O)/testcases/runner
+TESTS += programs
+.PHONY: programs
+
+$(PROGS): $(O)/testcases/%: testcases/%.c | $(O)/sim/libcuda.so.1
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(PROG_CC) -MF $@.d -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1
+
+$(PROG_TWINS): $(O)/testcases/%.fixed: testcases/%.c | $(O)/sim/libcuda.so.1
+	$(call msg,CC,$< (fixed))
+	@mkdir -p $(@D)
+	$(Q)$(PROG_CC) -DFIXED -MF $@.d -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1
+
+$(O)/testcases/runner: testcases/harness/runner.c testcases/harness/json.c testcases/harness/json.h
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -D_GNU_SOURCE -o $@ $(filter %.c,$^) $(LDFLAGS)
+
+programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+	$(Q)$(O)/testcases/runner --build=$(O)
+# --- end of test programs ------------------------------------------------------
