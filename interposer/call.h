@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a wrapper keeps on its stack while the driver runs.
+ * One driver call being recorded: what a wrapper keeps on its stack while the
+ * driver runs.
  */
 #ifndef KRT_CALL_H
 #define KRT_CALL_H
@@ -12,24 +13,44 @@
 struct krt_thread;
 
 struct krt_call {
-	struct krt_thread *thread; /* NULL: not recorded, but looked at (cuInit, a late attach) */
-	uint64_t *args;            /* the wrapper's array; a[argc] may be scratch */
-	struct krt_rec_call *rec;  /* being built in the thread's scratch */
-	size_t size;               /* of rec so far */
+	struct krt_thread *thread; /* NULL: not recording yet; looked at for cuInit and late attach */
+	uint64_t *args;            /* the wrapper's own array */
+	struct krt_rec_call *rec;  /* being built, NULL: lost for want of memory */
+	size_t size, room;         /* of rec: so far, at most */
 	size_t mark;               /* scratch level before this call */
 	uint64_t start_ns;
-	void *extra;               /* trampoline of a host function */
+	void *hostfn;              /* trampoline handed to the driver in this call */
 	uint16_t api;
-	int16_t saved_errno;
+	bool mapped;               /* rec is a mapping of its own */
 };
 
 /*
  * Before the driver call: false means pass through (not recording, or called
- * from inside the driver).  Takes the first ticket last.
+ * from inside the driver).  May change args.  Takes the first ticket last.
  */
 bool krt_call_begin(struct krt_call *call, unsigned api, uint64_t *args);
 /* After it: takes the second ticket, publishes the record, returns result. */
 int krt_call_end(struct krt_call *call, int result);
+
+/* Fills the table of what to copy for each entry point. */
+bool krt_call_open(void);
+/* A note of the annotation header: a record without a driver call. */
+void krt_record_note(unsigned api, uint64_t *args);
+
+/* Room at the end of the record for a blob of len bytes; NULL: the record is lost. */
+void *krt_call_blob(struct krt_call *call, unsigned arg, unsigned kind, size_t len);
+
+/* ---- launch.c ---- */
+/* After success: tells the heap filter which host memory the operation uses, or that it waited for some. */
+void krt_operands(const struct krt_call *call);
+/* The parameters of one kernel, as blobs. */
+void krt_launch_params(struct krt_call *call, uint64_t func, uint64_t params, uint64_t extra,
+		       unsigned params_arg, unsigned extra_arg);
+
+/* ---- hostfn.c ---- */
+/* Puts a trampoline in place of a host function; token is the call's first ticket. */
+void *krt_hostfn_wrap(uint64_t *fn, uint64_t *data, bool callback, uint64_t token);
+void krt_hostfn_drop(void *cell); /* the call failed */
 
 #pragma GCC visibility pop
 #endif

@@ -48,8 +48,9 @@ struct krt_lock {
  * being found half changed.
  */
 #define KRT_WIPE_SIZE 65536 /* a page, the largest there is */
+enum { KRT_DETACHED = 0, KRT_RECORDING = 1, KRT_STOPPED = 2 };
 struct krt_wipe {
-	_Atomic uint32_t attached; /* this process records now */
+	_Atomic uint32_t attached; /* this process records now: one of the above */
 	_Atomic uint32_t armed;    /* the kernel wipes these pages */
 	struct krt_lock arena, names, adopt, attach, lane0, intern, launch, heap, modules, hostfn;
 };
@@ -77,7 +78,7 @@ void krt_msg(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Does this process record now?  One load; false in a fork child. */
 static inline bool krt_attached(void)
 {
-	return atomic_load_explicit(&krt_wipe.w.attached, memory_order_acquire) != 0;
+	return atomic_load_explicit(&krt_wipe.w.attached, memory_order_acquire) == KRT_RECORDING;
 }
 
 extern struct krt_options krt_opt; /* parsed at attach */

@@ -16,7 +16,7 @@ INTER_PLAIN := -O2 -fno-sanitize=all -fno-profile-arcs -fno-test-coverage -fno-i
 INTER_LDFLAGS = -shared -Wl,-Bsymbolic,-z,now,-z,relro,-z,nodelete,--no-undefined \
 	-Wl,--build-id -ldl -lpthread
 
-ALL += $(O)/libkrtsan-nop.so
+ALL += $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
 
 $(O)/interposer/%.o: interposer/%
 	$(call msg,CC,$<)

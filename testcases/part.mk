@@ -186,3 +186,45 @@ $(O)/testcases/runner: testcases/harness/runner.c testcases/harness/json.c testc
 programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
 	$(Q)$(O)/testcases/runner --build=$(O)
 # --- end of test programs ------------------------------------------------------
+# --- abi: resolver hooks and wrappers on fake drivers; the table against cuda.h --------
+ABI_OUT := $(O)/abi
+ABI_CFLAGS = $(CSTD) $(WARN) -Wno-missing-prototypes -Wno-strict-prototypes -g $(WERROR) -Iinterposer -fPIC
+ABI_BINS := $(addprefix $(ABI_OUT)/,resolve-O0 resolve-O2 linked weak override libdeep.so)
+ABI_FAKES := $(addprefix $(ABI_OUT)/,fake/libcuda.so.1 old/libcuda.so.1 second/libcuda.so.1)
+TESTS += abi
+.PHONY: abi
+.SECONDARY: $(ABI_OUT)/libthird-O0.so $(ABI_OUT)/libthird-O2.so
+
+$(ABI_FAKES): ABI_DEF = $(if $(findstring /old/,$@),-DFAKE_OLD) $(if $(findstring /second/,$@),-DFAKE_SECOND)
+$(ABI_FAKES): testcases/abi/fake.c interposer/api.c interposer/api.def testcases/abi/fake.h
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ABI_CFLAGS) -O1 -fvisibility=hidden $(ABI_DEF) -shared -o $@ \
+		testcases/abi/fake.c interposer/api.c -Wl,-soname,libcuda.so.1,-Bsymbolic -lpthread -ldl
+	$(Q)ln -sf libcuda.so.1 $(@D)/libcuda.so
+
+$(ABI_OUT)/libthird-%.so: testcases/abi/third.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ABI_CFLAGS) -$* -shared -o $@ $< -ldl
+$(ABI_OUT)/liblast.so: testcases/abi/third.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ABI_CFLAGS) -O2 -DLAST -shared -o $@ $< -ldl
+$(ABI_OUT)/libdeep.so: testcases/abi/third.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ABI_CFLAGS) -O2 -shared -o $@ $< -ldl
+$(ABI_OUT)/resolve-%: testcases/abi/resolve.c interposer/api.c $(ABI_OUT)/libthird-%.so $(ABI_OUT)/liblast.so
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(ABI_CFLAGS) -$* -o $@ testcases/abi/resolve.c interposer/api.c -Wl,-rpath,'$$ORIGIN',--no-as-needed \
+		-L$(ABI_OUT) -lthird-$* -llast -ldl
+$(ABI_OUT)/linked: testcases/abi/linked.c $(ABI_OUT)/fake/libcuda.so.1
+	$(Q)$(CC) $(ABI_CFLAGS) -O1 -DLINKED -o $@ $< -L$(ABI_OUT)/fake -lcuda -ldl -Wl,-z,lazy
+$(ABI_OUT)/weak: testcases/abi/linked.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ABI_CFLAGS) -O1 -DWEAK -pie -o $@ $< -ldl
+$(ABI_OUT)/override: testcases/abi/linked.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ABI_CFLAGS) -O1 -DOVERRIDE -rdynamic -o $@ $< -ldl
+
+abi: $(ABI_BINS) $(ABI_FAKES) $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
+	$(Q)testcases/abi/run.sh $(O) $(O)/libkrtsan-nop.so $(O)/libkrtsan.so
+# --- end of abi --------------------------------------------------------------------------

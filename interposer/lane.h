@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lanes and interning, between record.c and those who write records.
+ */
+#ifndef KRT_LANE_H
+#define KRT_LANE_H
+
+#include "internal.h"
+
+#pragma GCC visibility push(hidden)
+
+/* One writer of one lane.  Lives in the arena; handed on when its thread is gone. */
+struct krt_thread {
+	struct krt_slot *slot;
+	unsigned lane;
+	int32_t tid;
+	uint32_t serial;
+	/* the mapped end of the lane's file: bytes [map_off, map_off + map_len) */
+	char *map;
+	size_t map_len;
+	uint64_t map_off;
+	uint64_t pos;         /* next byte to write; what is before is complete */
+	/* records being built, innermost last */
+	char *scratch;
+	size_t scratch_used;
+	uint32_t ignore;      /* open krtsan_ignore_begin */
+	uint32_t hostfn;      /* host functions running on this thread */
+};
+
+#define KRT_SCRATCH (64u * 1024)
+#define KRT_RECORD_MAX (64u << 20) /* a longer record is dropped */
+
+/* Initial-exec thread-local words, 64 bytes at most. */
+struct krt_tls {
+	void *frame;               /* the outermost wrapper on this stack, NULL: in application code */
+	struct krt_thread *thread;
+	uint64_t session;          /* thread belongs to this attach; a fork child starts anew */
+};
+extern __thread struct krt_tls krt_tls __attribute__((tls_model("initial-exec")));
+
+extern struct krt_proc *krt_proc;   /* the process file, mapped; never NULL while attached */
+extern uint64_t krt_session;        /* counts attaches */
+
+/* The calling thread's lane, NULL when there is none to be had (counted as dropped). */
+struct krt_thread *krt_thread(void);
+
+/* A ticket. */
+static inline uint64_t krt_ticket(void)
+{
+	return __atomic_fetch_add(&krt_proc->ticket, 1, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Publish a record of the calling thread: makes room (which may wait for the
+ * reader), stores a fresh ticket at *t1 (inside rec; NULL: none) and commits.
+ * False: dropped, and counted.
+ */
+bool krt_lane_write(struct krt_thread *t, struct krt_rec *rec, size_t len, uint64_t *t1);
+
+/* A record was lost before it got here. */
+void krt_lane_lost(struct krt_thread *t);
+
+/* Ids of interned things, 0 when that failed. */
+/* Of the calling thread, as the options say; quiet: the loader is not asked (an allocator's lock may be held). */
+uint32_t krt_stack_id(bool quiet);
+uint32_t krt_string_id(const char *text, size_t len);  /* not deduplicated: rare */
+#define KRT_PARAMS_SHARE_MAX 4096
+uint32_t krt_params_id(uint32_t kernel, const void *bytes, uint32_t len); /* 0 at first sight too */
+
+/* Maps the process file and lane 0.  Under the attach lock. */
+int krt_record_open(const char *dir);
+bool krt_intern_open(void);
+/* The process file becomes valid for readers. */
+void krt_record_publish(void);
+/* All published bytes, into krt_proc->written. */
+void krt_record_sum(void);
+/* Stop for good: nothing is recorded any more, the program goes on. */
+void krt_record_stop(unsigned trouble);
+
+#pragma GCC visibility pop
+#endif
