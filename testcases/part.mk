@@ -161,12 +161,13 @@ PROG_TWINS   := $(patsubst testcases/%.c,$(O)/testcases/%.fixed,$(sort \
 	$(shell grep -ls '^ \* EXPECT-FIXED:' testcases/hazard/*.c testcases/clean/*.c)))
 PROG_CLEAN   := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/clean/*.c))
 PROG_DEMO    := $(O)/testcases/demo/demo
-PROGS := $(PROG_HAZARDS) $(PROG_CLEAN) $(PROG_DEMO)
+PROG_PLANTED := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/planted/*.c))
+PROGS := $(PROG_HAZARDS) $(PROG_CLEAN) $(PROG_DEMO) $(PROG_PLANTED)
 # Exported names, so that stacks name functions without debug information.
 PROG_CC = $(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -rdynamic -pthread -MMD -MP
 ALL   += $(PROGS) $(PROG_TWINS) $(O)/testcases/runner
-TESTS += programs
-.PHONY: programs
+TESTS += programs harness
+.PHONY: programs harness
 
 $(PROGS): $(O)/testcases/%: testcases/%.c | $(O)/sim/libcuda.so.1
 	$(call msg,CC,$<)
@@ -185,6 +186,10 @@ $(O)/testcases/runner: testcases/harness/runner.c testcases/harness/json.c testc
 
 programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
 	$(Q)$(O)/testcases/runner --build=$(O)
+
+# The runner and the aggregator themselves.
+harness: $(PROG_PLANTED) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+	$(Q)O=$(O) testcases/harness/selftest.sh
 # --- end of test programs ------------------------------------------------------
 # --- abi: resolver hooks and wrappers on fake drivers; the table against cuda.h --------
 ABI_OUT := $(O)/abi

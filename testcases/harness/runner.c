@@ -3,11 +3,12 @@
  * Runs the test programs under krtsan and holds what it reports against what
  * each program's head comment says.
  *
- *   runner [--gpu] [--build=DIR] [-j N] [--keep] [-v] [NAME...]
+ *   runner [--gpu] [--build=DIR] [--kind=KIND] [-j N] [--keep] [-v] [NAME...]
  *
  * Sources are testcases/hazard/NAME.c and testcases/clean/NAME.c (run it in the
  * top folder), programs DIR/testcases/hazard/NAME, NAME.fixed for the twin built
- * with -DFIXED, and DIR/testcases/clean/NAME.  Head lines:
+ * with -DFIXED, and DIR/testcases/clean/NAME.  --kind=KIND: testcases/KIND alone.
+ * Head lines:
  *
  *   EXPECT: RULE[|RULE] LEVEL CONFIDENCE VIEW count=N     a finding; or count>=N
  *   EXPECT: none
@@ -776,7 +777,7 @@ static void remove_scratch(const char *dir)
 int main(int argc, char **argv)
 {
 	int jobs = 2, nnames = 0, running = 0, next = 0, shown = 0, passed = 0, failed = 0, status;
-	const char *dir = "build", *tmp = getenv("TMPDIR");
+	const char *dir = "build", *kind = NULL, *tmp = getenv("TMPDIR");
 	char **names = calloc((size_t)argc, sizeof(*names)), top[PATH_MAX - 64];
 	FILE **file;
 	pid_t *pids, pid;
@@ -787,6 +788,8 @@ int main(int argc, char **argv)
 			gpu = true;
 		else if (!strncmp(argv[i], "--build=", 8))
 			dir = argv[i] + 8;
+		else if (!strncmp(argv[i], "--kind=", 7))
+			kind = argv[i] + 7;
 		else if (!strcmp(argv[i], "-j") && i + 1 < argc)
 			jobs = atoi(argv[++i]);
 		else if (!strcmp(argv[i], "--keep"))
@@ -806,8 +809,12 @@ int main(int argc, char **argv)
 	/* Whatever the caller preloads or asks of krtsan is not for the programs. */
 	unsetenv("LD_PRELOAD");
 	unsetenv("KRTSAN_OPTIONS");
-	find_programs("hazard", names, nnames);
-	find_programs("clean", names, nnames);
+	if (kind) {
+		find_programs(kind, names, nnames);
+	} else {
+		find_programs("hazard", names, nnames);
+		find_programs("clean", names, nnames);
+	}
 
 	snprintf(top, sizeof(top), "%.200s/krtsan-tests-XXXXXX", tmp ? tmp : "/tmp");
 	if (!mkdtemp(top)) {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A finding that is expected to say something else.
+ * EXPECT: KRT-RACE-WAW error certain both count=1
+ * MENTIONS: KRT-RACE-WAW "no such words"
+ */
+#include "prog.h"
+
+enum { N = 256 };
+
+int main(void)
+{
+	prog_start();
+	CUstream a = stream_nb("a"), b = stream_nb("b");
+	CUdeviceptr d = device_u32("d", N);
+
+	CU(cuMemsetD32Async(d, 1, N, a));
+	CU(cuMemsetD32Async(d, 2, N, b));
+	CU(cuCtxSynchronize());
+
+	prog_end();
+	return 0;
+}
