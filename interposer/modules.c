@@ -793,20 +793,32 @@ static void *symbol_in(const struct link_map *l, const char *name)
 	return p;
 }
 
-void *krt_modules_next(const char *name)
+void *krt_modules_next_in(const char *name, const void **object)
 {
-	const struct link_map *l, *self = NULL;
+	const struct link_map *l, *self = NULL, *found = NULL;
 	void *p = NULL;
 
 	for (l = _r_debug.r_map; l && !self; l = l->l_next)
 		if (l->l_ld == _DYNAMIC)
 			self = l;
-	for (l = self ? self->l_next : NULL; l && !p; l = l->l_next)
+	for (l = self ? self->l_next : NULL; l && !p; l = l->l_next) {
 		p = symbol_in(l, name);
+		found = l;
+	}
 	/* not preloaded but opened later: everything lies before us */
-	for (l = _r_debug.r_map; l && l != self && !p; l = l->l_next)
+	for (l = _r_debug.r_map; l && l != self && !p; l = l->l_next) {
 		p = symbol_in(l, name);
+		found = l;
+	}
+	*object = p ? found : NULL;
 	return p;
+}
+
+void *krt_modules_next(const char *name)
+{
+	const void *object;
+
+	return krt_modules_next_in(name, &object);
 }
 
 /* ---- unloading ------------------------------------------------------------------------- */

@@ -74,6 +74,8 @@ enum krt_module_role krt_module_role_of(const char *path, size_t len);
  * before libc is up, allocates nothing and takes no lock.  NULL: there is none.
  */
 void *krt_modules_next(const char *name);
+/* The same; object gets a token that is equal for definitions of one object. */
+void *krt_modules_next_in(const char *name, const void **object);
 
 /* In a fork child: drop locks of vanished threads, forget what was written. */
 void krt_modules_forked(void);

@@ -114,6 +114,8 @@ bench-unwind: $(O)/unwind/bench
 
 UNIT_EXTRA_unwind := $(O)/interposer/modules.c.o $(O)/unwind/stub.o
 UNIT_CFLAGS_unwind := -D_GNU_SOURCE -Itestcases/unwind
+UNIT_EXTRA_heap := $(UNWIND_OBJ) $(O)/unwind/stub.o
+UNIT_CFLAGS_heap := -D_GNU_SOURCE -Itestcases/unwind
 UNIT_EXTRA_modules := $(UNWIND_OBJ) $(O)/unwind/stub.o $(UNWIND_PLUGS)
 UNIT_CFLAGS_modules := -D_GNU_SOURCE -Itestcases/unwind -DPLUGIN_DIR='"$(abspath $(O))/unwind"'
 # --- end of unwinder, module map, heap hooks -------------------------------------

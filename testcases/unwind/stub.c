@@ -14,6 +14,8 @@ size_t stub_lane0_len;
 struct stub_call stub_calls[STUB_CALLS];
 _Atomic unsigned stub_ncalls;
 void (*stub_on_call)(void);
+__thread unsigned stub_mine;
+unsigned stub_troubles;
 
 void stub_attach(bool on)
 {
@@ -32,8 +34,15 @@ void krt_record_libc(unsigned api, uint64_t addr, uint64_t len)
 {
 	unsigned i = stub_ncalls++;
 
+	stub_mine++;
+
 	if (i < STUB_CALLS)
 		stub_calls[i] = (struct stub_call){ api, addr, len };
 	if (stub_on_call)
 		stub_on_call();
+}
+
+void krt_trouble(unsigned bits)
+{
+	stub_troubles |= bits;
 }

@@ -17,6 +17,8 @@ extern char stub_lane0[STUB_LANE0];
 extern size_t stub_lane0_len;
 extern struct stub_call stub_calls[STUB_CALLS];
 extern _Atomic unsigned stub_ncalls;
+extern __thread unsigned stub_mine; /* calls of this thread */
+extern unsigned stub_troubles;
 extern void (*stub_on_call)(void); /* runs inside krt_record_libc */
 
 void stub_attach(bool on);

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The free family (heap.h): host memory that goes away while an asynchronous
+ * operation may still use it.
+ *
+ * Cost: one relaxed load while nothing is pending.  Else a block is looked up in
+ * the sorted set without a lock; only a block that overlaps a pending range is
+ * recorded.
+ *
+ * Order of record and call.  free, munmap: the record is made before the call,
+ * after which another thread may get the same bytes and enqueue work on them.
+ * realloc, mremap: whether the old bytes end is known only afterwards, so the
+ * record is made after the call, and while it runs the range is in transit:
+ * krt_heap_note() of an overlapping range waits for it.  So a record of the
+ * bytes' next use can never come before the record of their end.
+ *
+ * Invariants: base[] ascends; top[i] is the highest end of the ranges 0..i, so
+ * that "is there a range that overlaps [lo, hi)" is one binary search.  Written
+ * under set_lock, read under the sequence count set_seq; a reader that does not
+ * get a stable view says yes.
+ *
+ * Nothing here allocates; the wrappers work before libc is up, inside malloc
+ * replacements and in fork children.  errno is the program's.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "heap.h"
+#include "internal.h"
+#include "modules.h"
+#include "ownlock.h"
+#include "unwinder.h"
+
+#define RANGES_MAX 4096
+#define TRANSITS   16
+#define EXPORT     __attribute__((visibility("default")))
+
+/* Ranges, ascending by base. */
+static _Atomic uint64_t base[RANGES_MAX], top[RANGES_MAX];
+static uint64_t end[RANGES_MAX], stream_of[RANGES_MAX], noted[RANGES_MAX];
+static _Atomic unsigned pending; /* how many: what the wrappers look at first */
+static _Atomic unsigned set_seq; /* odd: being changed */
+static _Atomic uint64_t notes;
+static struct krt_ownlock set_lock;
+
+/* Old ranges of realloc and mremap calls in progress. */
+static struct {
+	_Atomic uint64_t lo, hi; /* hi 0: free */
+} transit[TRANSITS];
+static _Atomic unsigned transits;
+
+struct thread {
+	bool inside; /* a wrapper is recording: its own calls pass */
+};
+static __thread struct thread tls __attribute__((tls_model("initial-exec")));
+
+/* ---- the set ------------------------------------------------------------------------- */
+
+static void write_begin(void)
+{
+	atomic_store_explicit(&set_seq, atomic_load_explicit(&set_seq, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+}
+
+static void write_end(unsigned n)
+{
+	atomic_store_explicit(&pending, n, memory_order_relaxed);
+	atomic_store_explicit(&set_seq, atomic_load_explicit(&set_seq, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+static uint64_t get(_Atomic uint64_t *v)
+{
+	return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+static void put(_Atomic uint64_t *v, uint64_t x)
+{
+	atomic_store_explicit(v, x, memory_order_relaxed);
+}
+
+/* Number of ranges that begin before addr, of n. */
+static unsigned below(uint64_t addr, unsigned n)
+{
+	unsigned lo = 0, hi = n;
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (get(&base[mid]) < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool overlaps(uint64_t lo, uint64_t hi)
+{
+	for (unsigned tries = 0; tries < 1000; tries++) {
+		unsigned seq = atomic_load_explicit(&set_seq, memory_order_acquire), i;
+		bool hit;
+
+		if (seq & 1) {
+			krt_cpu_relax();
+			continue;
+		}
+		i = below(hi, atomic_load_explicit(&pending, memory_order_relaxed));
+		hit = i > 0 && get(&top[i - 1]) > lo;
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&set_seq, memory_order_relaxed) == seq)
+			return hit;
+	}
+	return true;
+}
+
+/* Recompute top[] from i on.  Under set_lock. */
+static void raise_tops(unsigned i, unsigned n)
+{
+	uint64_t high = i ? get(&top[i - 1]) : 0;
+
+	for (; i < n; i++) {
+		high = end[i] > high ? end[i] : high;
+		put(&top[i], high);
+	}
+}
+
+static void move(unsigned to, unsigned from)
+{
+	put(&base[to], get(&base[from]));
+	end[to] = end[from];
+	stream_of[to] = stream_of[from];
+	noted[to] = noted[from];
+}
+
+/* Full: join neighbours two by two.  The hulls are too large, and stay longer. */
+static unsigned join(unsigned n)
+{
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < n; i += 2, k++) {
+		move(k, i);
+		if (i + 1 == n)
+			continue;
+		end[k] = end[i + 1] > end[k] ? end[i + 1] : end[k];
+		noted[k] = noted[i + 1] > noted[k] ? noted[i + 1] : noted[k];
+		if (stream_of[i + 1] != stream_of[k])
+			stream_of[k] = KRT_HEAP_ALL; /* only a wait for all ends it */
+	}
+	raise_tops(0, k);
+	return k;
+}
+
+static void insert(uint64_t lo, uint64_t hi, uint64_t stream)
+{
+	unsigned n = atomic_load_explicit(&pending, memory_order_relaxed), i = below(lo, n);
+	uint64_t now;
+
+	/* a staging buffer that is used again and again is one range */
+	for (unsigned j = i; j < n && get(&base[j]) == lo; j++) {
+		if (end[j] == hi && stream_of[j] == stream) {
+			noted[j] = atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) + 1;
+			return;
+		}
+	}
+	write_begin();
+	if (n == RANGES_MAX) {
+		n = join(n);
+		i = below(lo, n);
+	}
+	for (unsigned j = n; j > i; j--)
+		move(j, j - 1);
+	now = atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) + 1;
+	put(&base[i], lo);
+	end[i] = hi;
+	stream_of[i] = stream;
+	noted[i] = now;
+	raise_tops(i, n + 1);
+	write_end(n + 1);
+}
+
+/* Wait until no realloc or mremap of these bytes is under way. */
+static void await_transits(uint64_t lo, uint64_t hi)
+{
+	for (unsigned i = 0; i < TRANSITS; i++) {
+		for (unsigned naps = 0; naps < KRT_OWNLOCK_NAPS; naps++) {
+			uint64_t a = get(&transit[i].lo);
+			uint64_t b = atomic_load_explicit(&transit[i].hi, memory_order_acquire);
+
+			if (!b || a >= hi || b <= lo)
+				break;
+			syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 50000 }, NULL);
+		}
+	}
+}
+
+void krt_heap_note(uint64_t lo, uint64_t len, uint64_t stream)
+{
+	uint64_t hi = lo + len < lo ? UINT64_MAX : lo + len;
+
+	if (!len)
+		return;
+	if (!krt_ownlock_take(&set_lock, &tls)) {
+		krt_trouble(KRT_TROUBLE_INTERNAL);
+		return;
+	}
+	insert(lo, hi, stream);
+	krt_ownlock_drop(&set_lock);
+	if (atomic_load_explicit(&transits, memory_order_acquire))
+		await_transits(lo, hi);
+}
+
+uint64_t krt_heap_mark(void)
+{
+	return atomic_load_explicit(&notes, memory_order_acquire);
+}
+
+static bool done(unsigned i, uint64_t stream, uint64_t mark)
+{
+	return noted[i] <= mark && (stream == KRT_HEAP_ALL || stream_of[i] == stream);
+}
+
+void krt_heap_synced(uint64_t stream, uint64_t mark)
+{
+	unsigned n, k = 0, first;
+
+	if (!atomic_load_explicit(&pending, memory_order_relaxed) || !krt_ownlock_take(&set_lock, &tls))
+		return; /* too large is allowed */
+	n = atomic_load_explicit(&pending, memory_order_relaxed);
+	while (k < n && !done(k, stream, mark))
+		k++;
+	first = k;
+	if (k < n) {
+		write_begin();
+		for (unsigned i = k; i < n; i++)
+			if (!done(i, stream, mark))
+				move(k++, i);
+		raise_tops(first, k);
+		write_end(k);
+	}
+	krt_ownlock_drop(&set_lock);
+}
+
+void krt_heap_forked(void)
+{
+	unsigned seq = atomic_load(&set_seq);
+
+	atomic_store(&set_lock.owner, 0);
+	atomic_store(&pending, 0);
+	atomic_store(&set_seq, seq + (seq & 1));
+	for (unsigned i = 0; i < TRANSITS; i++)
+		atomic_store(&transit[i].hi, 0);
+	atomic_store(&transits, 0);
+	tls.inside = false;
+}
+
+/* ---- the functions behind the wrappers ------------------------------------------------- */
+
+typedef void free_fn(void *);
+typedef void *realloc_fn(void *, size_t);
+typedef int munmap_fn(void *, size_t);
+typedef void *mremap_fn(void *, size_t, size_t, int, ...);
+typedef size_t usable_fn(void *);
+
+/* Found at first use; finding one twice at the same time is harmless. */
+static void *next(_Atomic(void *) *slot, const char *name)
+{
+	void *p = atomic_load_explicit(slot, memory_order_relaxed);
+
+	if (krt_unlikely(!p)) {
+		p = krt_modules_next(name);
+		atomic_store_explicit(slot, p, memory_order_relaxed);
+	}
+	return p;
+}
+
+static _Atomic(void *) next_free, next_realloc, next_munmap, next_mremap;
+
+/*
+ * The size of a block: from the allocator that made it, or 1 (the first byte is
+ * certain) when the next free has no malloc_usable_size at its side.
+ */
+static size_t block_size(void *p)
+{
+	static _Atomic(void *) usable;
+	static const char none;
+	void *fn = atomic_load_explicit(&usable, memory_order_relaxed);
+
+	if (krt_unlikely(!fn)) {
+		const void *of_free, *of_usable;
+
+		krt_modules_next_in("free", &of_free);
+		fn = krt_modules_next_in("malloc_usable_size", &of_usable);
+		if (!fn || of_free != of_usable)
+			fn = (void *)&none;
+		atomic_store_explicit(&usable, fn, memory_order_relaxed);
+	}
+	return fn == (void *)&none ? 1 : ((usable_fn *)fn)(p);
+}
+
+static bool watching(void)
+{
+	return krt_unlikely(atomic_load_explicit(&pending, memory_order_relaxed)) && !tls.inside &&
+	       krt_attached();
+}
+
+/* quiet: the caller may be an allocator that holds its own locks. */
+static void record(unsigned api, uint64_t addr, uint64_t len, bool quiet)
+{
+	int saved = errno;
+	bool before = krt_unwind_quiet(quiet);
+
+	tls.inside = true;
+	krt_record_libc(api, addr, len);
+	tls.inside = false;
+	krt_unwind_quiet(before);
+	errno = saved;
+}
+
+static int transit_begin(uint64_t lo, uint64_t hi)
+{
+	for (int i = 0; i < TRANSITS; i++) {
+		uint64_t none = 0;
+
+		/* a point first, so that no reader takes an old lo with the new hi */
+		if (!atomic_compare_exchange_strong(&transit[i].hi, &none, 1))
+			continue;
+		put(&transit[i].lo, lo);
+		atomic_store_explicit(&transit[i].hi, hi, memory_order_release);
+		atomic_fetch_add(&transits, 1);
+		return i;
+	}
+	return -1; /* so many at once: done without */
+}
+
+static void transit_end(int i)
+{
+	if (i < 0)
+		return;
+	atomic_fetch_sub(&transits, 1);
+	atomic_store_explicit(&transit[i].hi, 0, memory_order_release);
+}
+
+/* ---- the wrappers -------------------------------------------------------------------------- */
+
+EXPORT void free(void *p)
+{
+	free_fn *real = (free_fn *)next(&next_free, "free");
+
+	if (krt_unlikely(!real))
+		return; /* no libc: leaked */
+	if (p && watching()) {
+		uint64_t lo = (uintptr_t)p, len;
+		int saved = errno;
+
+		len = block_size(p);
+		if (overlaps(lo, lo + len))
+			record(KRT_API_free, lo, len, false);
+		errno = saved;
+	}
+	real(p);
+}
+
+EXPORT void *realloc(void *p, size_t size)
+{
+	realloc_fn *real = (realloc_fn *)next(&next_realloc, "realloc");
+	uint64_t lo = (uintptr_t)p, old, now;
+	int slot;
+	void *q;
+
+	if (krt_unlikely(!real)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (!p || !watching())
+		return real(p, size);
+	old = block_size(p);
+	if (!overlaps(lo, lo + old))
+		return real(p, size);
+	slot = transit_begin(lo, lo + old);
+	q = real(p, size);
+	if ((uintptr_t)q == lo) {
+		now = block_size(q);
+		if (now < old)
+			record(KRT_API_realloc, lo + now, old - now, false);
+	} else if (q || !size) {
+		record(KRT_API_realloc, lo, old, false);
+	}
+	transit_end(slot);
+	return q;
+}
+
+/* libc's own ends in realloc; a malloc replacement's need not. */
+EXPORT void *reallocarray(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return realloc(p, bytes);
+}
+
+static uint64_t whole_pages(uint64_t len)
+{
+	return (len + 4095) & ~4095ull; /* the smallest pages there are: never too far */
+}
+
+EXPORT int munmap(void *addr, size_t len)
+{
+	munmap_fn *real = (munmap_fn *)next(&next_munmap, "munmap");
+	uint64_t lo = (uintptr_t)addr, hi = lo + whole_pages(len);
+
+	if (krt_unlikely(!real))
+		return (int)syscall(SYS_munmap, addr, len);
+	/* a call that the kernel will refuse ends nothing */
+	if (watching() && len && !(lo & 4095) && hi > lo && overlaps(lo, hi))
+		record(KRT_API_munmap, lo, hi - lo, true);
+	return real(addr, len);
+}
+
+EXPORT void *mremap(void *addr, size_t old_len, size_t new_len, int flags, ...)
+{
+	mremap_fn *real = (mremap_fn *)next(&next_mremap, "mremap");
+	uint64_t lo = (uintptr_t)addr, hi = lo + whole_pages(old_len), kept;
+	void *target = NULL, *q;
+	bool gone, covered;
+	va_list ap;
+	int slot;
+
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
+		va_start(ap, flags);
+		target = va_arg(ap, void *);
+		va_end(ap);
+	}
+	if (krt_unlikely(!real))
+		return (void *)syscall(SYS_mremap, addr, old_len, new_len, flags, target);
+	if (!watching())
+		return real(addr, old_len, new_len, flags, target);
+	gone = old_len && overlaps(lo, hi);
+	/* what lay at a fixed target is unmapped first */
+	covered = (flags & MREMAP_FIXED) && new_len &&
+		  overlaps((uintptr_t)target, (uintptr_t)target + whole_pages(new_len));
+	if (!gone && !covered)
+		return real(addr, old_len, new_len, flags, target);
+	slot = transit_begin(gone ? lo : (uintptr_t)target,
+			     gone ? hi : (uintptr_t)target + whole_pages(new_len));
+	q = real(addr, old_len, new_len, flags, target);
+	if (q != MAP_FAILED) {
+		kept = (uintptr_t)q == lo ? lo + whole_pages(new_len) : lo;
+		if (gone && kept < hi && overlaps(kept, hi))
+			record(KRT_API_mremap, kept, hi - kept, true);
+		if (covered)
+			record(KRT_API_mremap, (uintptr_t)target, whole_pages(new_len), true);
+	}
+	transit_end(slot);
+	return q;
+}

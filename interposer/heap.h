@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pageable and registered host memory that asynchronous operations name: the
+ * set of pending ranges, and the wrappers of free, realloc, munmap and mremap
+ * that look into it (heap.c).
+ *
+ * The set may be too large, never too small.  For that
+ *   - a range is noted after the driver accepted the operation, before the
+ *     wrapped call returns and before it takes its second ticket;
+ *   - a wait (or a query that says done) takes krt_heap_mark() before the driver
+ *     is called and hands it to krt_heap_synced() afterwards: only ranges noted
+ *     before the mark are taken out, so an operation that another thread
+ *     enqueued meanwhile stays.
+ * A program that frees from another thread while the enqueuing call has not
+ * returned has no order between the two anyway.
+ */
+#ifndef KRT_HEAP_H
+#define KRT_HEAP_H
+
+#include <stdint.h>
+
+/*
+ * [base, base + len) is named by an operation on stream: any value that tells
+ * streams apart (the default streams of two contexts must differ).  May wait
+ * for a realloc of the same bytes in another thread.  Any thread.
+ */
+void krt_heap_note(uint64_t base, uint64_t len, uint64_t stream);
+
+/* What has been noted so far, for krt_heap_synced. */
+uint64_t krt_heap_mark(void);
+
+/* All that was enqueued on stream before mark is done. */
+void krt_heap_synced(uint64_t stream, uint64_t mark);
+#define KRT_HEAP_ALL UINT64_MAX /* as stream: on every one */
+
+/* In a fork child: nothing is pending, no lock is held. */
+void krt_heap_forked(void);
+
+#endif
