@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Access history by byte ranges.  See access.h. */
+#include "access.h"
+
+#include <string.h>
+
+static struct krt_range *range_of(struct krt_node *n)
+{
+	return n ? krt_entry(n, struct krt_range, node) : NULL;
+}
+
+void krt_space_init(struct krt_space *s)
+{
+	memset(s, 0, sizeof(*s));
+	s->may.may = true;
+	s->refs = 1;
+}
+
+void krt_space_clear(struct krt_heap *h, struct krt_space *s)
+{
+	krt_ranges_clear(h, &s->sure, 0, UINT64_MAX);
+	krt_ranges_clear(h, &s->may, 0, UINT64_MAX);
+}
+
+bool krt_access_conflict(unsigned a, unsigned b)
+{
+	if (a == KRT_ACC_READ && b == KRT_ACC_READ)
+		return false;
+	return !(a == KRT_ACC_ATOMIC && b == KRT_ACC_ATOMIC);
+}
+
+/* --- one range's accesses ---------------------------------------------------- */
+
+static void drop_write(struct krt_heap *h, struct krt_range *r)
+{
+	if (r->write.op)
+		krt_op_unref(h, r->write.op);
+	r->write.op = NULL;
+}
+
+static void free_reads(struct krt_heap *h, struct krt_range *r)
+{
+	for (uint32_t i = 0; i < r->reads; i++)
+		krt_op_unref(h, r->read[i].op);
+	if (r->cap)
+		krt_heap_free(h, r->read, r->cap * sizeof(*r->read));
+	r->read = &r->one;
+	r->reads = r->cap = 0;
+}
+
+static void free_range(struct krt_heap *h, struct krt_ranges *m, struct krt_range *r)
+{
+	krt_tree_remove(&m->tree, &r->node);
+	drop_write(h, r);
+	free_reads(h, r);
+	krt_heap_free(h, r, sizeof(*r));
+}
+
+static bool push_read(struct krt_heap *h, struct krt_range *r, const struct krt_access *a)
+{
+	if (r->reads && !r->cap) {
+		struct krt_access *p = krt_heap_alloc(h, 4 * sizeof(*p));
+
+		if (!p)
+			return false;
+		p[0] = r->one;
+		r->read = p;
+		r->cap = 4;
+	} else if (r->cap && !krt_heap_grow(h, &r->read, &r->cap, r->reads, sizeof(*r->read))) {
+		return false;
+	}
+	r->read[r->reads++] = *a;
+	krt_op_ref(a->op);
+	return true;
+}
+
+/* The same domain's access of the same kind is replaced: the newer one is ordered after it. */
+static bool put_read(struct krt_heap *h, struct krt_range *r, const struct krt_access *a)
+{
+	for (uint32_t i = 0; i < r->reads; i++) {
+		struct krt_access *old = &r->read[i];
+
+		if (old->kind != a->kind || old->know != a->know ||
+		    krt_op_domain(old->op) != krt_op_domain(a->op))
+			continue;
+		krt_op_ref(a->op);
+		krt_op_unref(h, old->op);
+		*old = *a;
+		return true;
+	}
+	return push_read(h, r, a);
+}
+
+static struct krt_range *new_range(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end)
+{
+	struct krt_range *r = krt_heap_alloc(h, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->node.key = from;
+	r->end = end;
+	r->read = &r->one;
+	krt_tree_insert(&m->tree, &r->node);
+	return r;
+}
+
+/* Cuts r at `at` (inside it); returns the upper part. */
+static struct krt_range *split(struct krt_heap *h, struct krt_ranges *m, struct krt_range *r, uint64_t at)
+{
+	struct krt_range *up = new_range(h, m, at, r->end);
+
+	if (!up)
+		return NULL;
+	up->write = r->write;
+	if (up->write.op)
+		krt_op_ref(up->write.op);
+	for (uint32_t i = 0; i < r->reads; i++)
+		if (!push_read(h, up, &r->read[i])) {
+			free_range(h, m, up);
+			return NULL;
+		}
+	r->end = at;
+	return up;
+}
+
+/* First range that ends after from. */
+static struct krt_range *first_at(const struct krt_ranges *m, uint64_t from)
+{
+	struct krt_range *r = range_of(krt_tree_floor(&m->tree, from));
+
+	if (r && r->end > from)
+		return r;
+	return range_of(krt_tree_ceil(&m->tree, from));
+}
+
+static struct krt_range *after(const struct krt_range *r)
+{
+	return range_of(krt_tree_next(&r->node));
+}
+
+#define for_each_range(r, m, from, end)                                                     \
+	for (struct krt_range *r = first_at(m, from); r && r->node.key < (end); r = after(r))
+
+/* Makes `from` and `end` range borders.  False: no memory. */
+static bool cut(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end)
+{
+	struct krt_range *r = first_at(m, from);
+
+	if (r && r->node.key < from && !split(h, m, r, from))
+		return false;
+	r = range_of(krt_tree_floor(&m->tree, end));
+	if (r && r->node.key < end && r->end > end && !split(h, m, r, end))
+		return false;
+	return true;
+}
+
+/* --- the map ----------------------------------------------------------------- */
+
+void krt_ranges_conflicts(const struct krt_ranges *m, uint64_t from, uint64_t end, unsigned kind,
+			  krt_access_fn *fn, void *user)
+{
+	for_each_range(r, m, from, end) {
+		uint64_t lo = r->node.key > from ? r->node.key : from;
+		uint64_t hi = r->end < end ? r->end : end;
+		bool any = false;
+
+		for (uint32_t i = 0; i < r->reads; i++)
+			if (krt_access_conflict(r->read[i].kind, kind)) {
+				fn(user, &r->read[i], lo, hi);
+				any = true;
+			}
+		if (r->write.op && (m->may || !any || kind == KRT_ACC_READ))
+			fn(user, &r->write, lo, hi);
+	}
+}
+
+void krt_ranges_each(const struct krt_ranges *m, uint64_t from, uint64_t end, krt_access_fn *fn, void *user)
+{
+	for_each_range(r, m, from, end) {
+		uint64_t lo = r->node.key > from ? r->node.key : from;
+		uint64_t hi = r->end < end ? r->end : end;
+
+		for (uint32_t i = 0; i < r->reads; i++)
+			fn(user, &r->read[i], lo, hi);
+		if (r->write.op)
+			fn(user, &r->write, lo, hi);
+	}
+}
+
+static void add_write(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end, const struct krt_access *a)
+{
+	struct krt_range *r = first_at(m, from), *keep = NULL;
+
+	/* One range is left of all that were there. */
+	while (r && r->node.key < end) {
+		struct krt_range *next = after(r);
+
+		if (r->node.key == from)
+			keep = r;
+		else
+			free_range(h, m, r);
+		r = next;
+	}
+	if (keep) {
+		keep->end = end;
+		krt_op_ref(a->op);
+		drop_write(h, keep);
+		free_reads(h, keep);
+	} else {
+		keep = new_range(h, m, from, end);
+		if (!keep)
+			return;
+		krt_op_ref(a->op);
+	}
+	keep->write = *a;
+}
+
+void krt_ranges_add(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end, const struct krt_access *a)
+{
+	uint64_t at = from;
+
+	if (from >= end || !cut(h, m, from, end))
+		return;
+	if (!m->may && a->kind == KRT_ACC_WRITE) {
+		add_write(h, m, from, end, a);
+		return;
+	}
+	while (at < end) {
+		struct krt_range *r = first_at(m, at);
+
+		if (!r || r->node.key > at) { /* a gap */
+			uint64_t hi = r && r->node.key < end ? r->node.key : end;
+
+			r = new_range(h, m, at, hi);
+			if (!r)
+				return;
+		}
+		at = r->end;
+		if (!put_read(h, r, a))
+			return;
+	}
+}
+
+void krt_ranges_clear(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end)
+{
+	struct krt_range *r;
+
+	if (from >= end)
+		return;
+	if (!cut(h, m, from, end) && (from || end != UINT64_MAX))
+		return;
+	r = first_at(m, from);
+	while (r && r->node.key < end) {
+		struct krt_range *next = after(r);
+
+		free_range(h, m, r);
+		r = next;
+	}
+}
+
+static bool same(const struct krt_access *a, const struct krt_access *b)
+{
+	return a->op == b->op && (!a->op || (a->kind == b->kind && a->know == b->know && a->item == b->item &&
+					     a->mapping == b->mapping));
+}
+
+static bool equal(const struct krt_range *a, const struct krt_range *b)
+{
+	if (a->end != b->node.key || a->reads != b->reads || !same(&a->write, &b->write))
+		return false;
+	for (uint32_t i = 0; i < a->reads; i++)
+		if (!same(&a->read[i], &b->read[i]))
+			return false;
+	return true;
+}
+
+size_t krt_ranges_prune(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end,
+			bool (*drop)(void *user, const struct krt_access *a), void *user)
+{
+	struct krt_range *r = first_at(m, from), *prev = NULL;
+	size_t left = 0;
+
+	while (r && r->node.key < end) {
+		struct krt_range *next = after(r);
+		uint32_t n = 0;
+
+		if (r->write.op && drop(user, &r->write))
+			drop_write(h, r);
+		for (uint32_t i = 0; i < r->reads; i++) {
+			if (drop(user, &r->read[i]))
+				krt_op_unref(h, r->read[i].op);
+			else
+				r->read[n++] = r->read[i];
+		}
+		r->reads = n;
+		if (!n && r->cap)
+			free_reads(h, r);
+		if (!r->write.op && !r->reads) {
+			free_range(h, m, r);
+		} else if (prev && equal(prev, r)) {
+			prev->end = r->end;
+			free_range(h, m, r);
+		} else {
+			left += r->reads + !!r->write.op;
+			prev = r;
+		}
+		r = next;
+	}
+	return left;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Access history of one address space: an ordered map of disjoint byte ranges,
+ * each with its last write and the reads since, one per ordering domain.
+ *
+ * Every space keeps two such maps.  `sure` holds accesses that happened; a
+ * write there replaces what the range held.  `may` holds accesses that may have
+ * happened: there nothing replaces anything but the same domain's older access.
+ * What is in `may` never touches `sure`.
+ *
+ * Keys are offsets of the space, so that two mappings of one piece of memory
+ * meet.  A range costs O(log n) plus the ranges it overlaps.  Operations are
+ * reference counted: one is kept as long as some range remembers it.
+ *
+ * Not locked.  Out of memory is the heap's `failed`; the maps stay consistent.
+ */
+#ifndef KRT_ACCESS_H
+#define KRT_ACCESS_H
+
+#include "heap.h"
+#include "order.h"
+#include "tree.h"
+
+enum krt_access_kind {
+	KRT_ACC_READ = 1 << 0,
+	KRT_ACC_WRITE = 1 << 1,
+	KRT_ACC_ATOMIC = 1 << 2,  /* read and written in one step: no conflict with another of its kind */
+	KRT_ACC_UNKNOWN = 1 << 3, /* the role is not known */
+};
+
+/* Where role and range come from. */
+enum krt_knowledge {
+	KRT_KNOW_API,          /* an argument of the call */
+	KRT_KNOW_ANNOTATION,   /* krtsan_access() */
+	KRT_KNOW_KERNELS_FILE,
+	KRT_KNOW_POINTER,      /* a plain pointer among the parameters */
+	KRT_KNOW_WORD,         /* a word inside a larger parameter */
+};
+
+struct krt_op_info; /* objects.h: one enqueued operation, reference counted */
+
+struct krt_access {
+	struct krt_op_info *op; /* NULL: none */
+	uint32_t mapping;       /* serial of the allocation it went through */
+	uint16_t item;          /* which copy of a batch */
+	uint8_t kind;           /* enum krt_access_kind, one bit */
+	uint8_t know;           /* enum krt_knowledge */
+};
+
+struct krt_range {
+	struct krt_node node; /* key: first byte */
+	uint64_t end;         /* one past the last byte */
+	struct krt_access write;
+	struct krt_access *read; /* &one, or an array of cap */
+	uint32_t reads, cap;     /* cap 0: read is &one */
+	struct krt_access one;
+};
+
+struct krt_ranges {
+	struct krt_tree tree;
+	bool may;
+};
+
+struct krt_space {
+	struct krt_ranges sure, may;
+	unsigned refs; /* mappings that lead to it */
+};
+
+void krt_space_init(struct krt_space *s);
+void krt_space_clear(struct krt_heap *h, struct krt_space *s);
+
+/* Does an access of kind b, coming after one of kind a, conflict with it when nothing orders them? */
+bool krt_access_conflict(unsigned a, unsigned b);
+
+/* One earlier access that conflicts, and the bytes shared. */
+typedef void krt_access_fn(void *user, const struct krt_access *prev, uint64_t from, uint64_t end);
+
+/*
+ * Calls fn for every access in [from, end) that a new one of kind `kind` has to
+ * be ordered after: the last write for a read; the reads since, or else the
+ * last write, for a write.  A `may` map gives everything that conflicts.
+ */
+void krt_ranges_conflicts(const struct krt_ranges *r, uint64_t from, uint64_t end, unsigned kind,
+			  krt_access_fn *fn, void *user);
+/* Calls fn for every access in [from, end). */
+void krt_ranges_each(const struct krt_ranges *r, uint64_t from, uint64_t end, krt_access_fn *fn, void *user);
+/* Remembers an access. */
+void krt_ranges_add(struct krt_heap *h, struct krt_ranges *r, uint64_t from, uint64_t end, const struct krt_access *a);
+/* Forgets all of [from, end). */
+void krt_ranges_clear(struct krt_heap *h, struct krt_ranges *r, uint64_t from, uint64_t end);
+/*
+ * Forgets the accesses in [from, end) for which drop() is true and joins
+ * neighbours that have become equal.  Returns how many accesses are left there.
+ */
+size_t krt_ranges_prune(struct krt_heap *h, struct krt_ranges *r, uint64_t from, uint64_t end,
+			bool (*drop)(void *user, const struct krt_access *a), void *user);
+
+/* objects.c */
+void krt_op_ref(struct krt_op_info *op);
+void krt_op_unref(struct krt_heap *h, struct krt_op_info *op);
+krt_domain krt_op_domain(const struct krt_op_info *op);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a process made: contexts, streams, events, threads, kernels, stacks,
+ * modules, and the operations it enqueued.
+ *
+ * A handle leads to its present owner; an object lives on as long as operations
+ * name it.  A handle made again is a new object with a number of its own, so a
+ * recycled handle inherits nothing.  A handle never seen before is normal (made
+ * before krtsan came, or by a library through a private table) and gets an
+ * object on first sight.
+ *
+ * Owned by one engine; not locked.
+ */
+#ifndef KRT_OBJECTS_H
+#define KRT_OBJECTS_H
+
+#include "access.h"
+#include "decode.h"
+#include "heap.h"
+#include "order.h"
+
+#define HASH_NONFATAL_OOM 1
+/* uthash takes its memory from the heap in scope (parameter or local `heap`). */
+#define uthash_malloc(size)    krt_heap_alloc(heap, size)
+#define uthash_free(ptr, size) krt_heap_free(heap, ptr, size)
+#include <uthash.h>
+
+struct krt_context_info {
+	uint64_t handle;
+	krt_context id;       /* in the ordering module */
+	uint32_t device;
+	uint32_t flags;       /* cuCtxGetFlags */
+	bool known;           /* a CONTEXT record or its creation was seen */
+	bool primary, green;
+	bool sticky;          /* a sticky error ended its judgement */
+	unsigned number;      /* for messages */
+	struct krt_stream_info *legacy;
+	UT_hash_handle hh;
+};
+
+/* The last waits of a stream (or the host) for others: what messages tell of existing order. */
+#define KRT_WAITS 8
+struct krt_wait_memory {
+	struct { krt_domain of; uint64_t wait, record; } last[KRT_WAITS]; /* newest first */
+	unsigned count;
+};
+
+struct krt_stream_info {
+	uint64_t handle;
+	uint64_t thread;            /* per-thread streams: serial + 1, else 0 */
+	struct krt_context_info *ctx;
+	enum krt_stream_kind kind;
+	krt_domain domain;
+	unsigned number;            /* for messages */
+	unsigned refs;              /* table and operations */
+	unsigned capture;           /* id of the capture it takes part in, 0: none */
+	bool external;              /* ordered by something unseen: its pairs are not judged */
+	bool external_own;          /* by a value wait of its own that nothing has satisfied */
+	bool ended;
+	bool green;
+	char *name;                 /* krtsan_name() or NULL */
+	struct krt_wait_memory waits;
+};
+
+struct krt_event_info {
+	uint64_t handle;
+	struct krt_snapshot *record; /* NULL: not recorded */
+	uint64_t record_seq;
+	krt_domain record_domain;
+	struct krt_op_info *record_op; /* the record call, for messages */
+	bool known;                  /* made before our eyes: unrecorded is a fact */
+	bool imported;               /* from another process: its record is not seen */
+	bool bound;                  /* something waited for, queried or timed the record */
+	bool external;               /* the record carries order that is not seen */
+	unsigned capture;            /* recorded in this capture */
+	struct krt_op_info *overwritten; /* a record nothing had bound to, replaced by another stream's */
+	struct krt_op_info *failed;  /* a record or wait that failed */
+	bool failed_record;
+	char *name;
+	UT_hash_handle hh;
+};
+
+struct krt_kernel_info {
+	uint32_t id;
+	uint32_t nparams; /* KRT_PARAMS_UNKNOWN */
+	uint32_t bytes;
+	struct krt_param *param;
+	char *name;
+	UT_hash_handle hh;
+};
+
+struct krt_stack_info {
+	uint32_t id;
+	uint16_t depth;
+	uint64_t *pc;
+	UT_hash_handle hh;
+};
+
+struct krt_module_info {
+	uint64_t base, end, bias;
+	uint8_t role;
+	char *path;
+};
+
+enum krt_op_class {
+	KRT_OPC_OTHER,
+	KRT_OPC_COPY,
+	KRT_OPC_SET,
+	KRT_OPC_KERNEL,
+	KRT_OPC_HOST, /* the CPU itself */
+	KRT_OPC_FREE,
+	KRT_OPC_ALLOC,
+};
+
+/* One call that did something on a stream or from the host. */
+struct krt_op_info {
+	unsigned refs;
+	uint16_t api;
+	uint8_t class;      /* enum krt_op_class */
+	bool coop;
+	uint64_t seq;       /* ticket before the call: #N in messages */
+	uint32_t stack;
+	uint32_t kernel;    /* id, 0: none */
+	struct krt_stream_info *stream; /* NULL: the host */
+	struct krt_stamp stamp;
+	struct krt_context_info *ctx;
+	const char *detail; /* a constant: "source order STREAM", or NULL */
+	/* pairs found for one new operation: index of the first, valid for one round */
+	uint64_t round;
+	uint32_t first_pair;
+};
+
+struct krt_objects {
+	struct krt_heap *heap;
+	struct krt_order *order;
+	struct krt_context_info *contexts; /* uthash by handle */
+	struct krt_stream_entry *streams;  /* uthash by handle, context, thread */
+	struct krt_event_info *events;
+	struct krt_kernel_info *kernels;
+	struct krt_stack_info *stacks;
+	struct krt_module_info *modules;
+	uint32_t nmodules, modules_cap;
+	struct krt_context_info **all_contexts; /* every one ever, so that operations may point to them */
+	uint32_t ncontexts, contexts_cap;
+	unsigned streams_made;
+};
+
+struct krt_stream_entry {
+	struct { uint64_t handle, ctx, thread; } key;
+	struct krt_stream_info *stream;
+	UT_hash_handle hh;
+};
+
+void krt_objects_init(struct krt_objects *o, struct krt_heap *heap, struct krt_order *order);
+void krt_objects_free(struct krt_objects *o);
+
+/* Handle 0 is a context of its own: "not known".  NULL: no memory. */
+struct krt_context_info *krt_context_get(struct krt_objects *o, uint64_t handle);
+struct krt_context_info *krt_context_make(struct krt_objects *o, uint64_t handle, uint32_t device);
+void krt_context_end(struct krt_objects *o, struct krt_context_info *c);
+/* Another handle for the same context (cuCtxFromGreenCtx). */
+bool krt_context_alias(struct krt_objects *o, uint64_t handle, struct krt_context_info *c);
+
+/* The stream a handle means in a call: 0, 1 and 2 included.  per_thread: 0 is the per-thread stream. */
+struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle, struct krt_context_info *ctx,
+				       uint64_t thread, bool per_thread);
+/* A stream just created, or described by a STREAM record. */
+struct krt_stream_info *krt_stream_make(struct krt_objects *o, uint64_t handle, struct krt_context_info *ctx,
+					enum krt_stream_kind kind);
+void krt_stream_end(struct krt_objects *o, uint64_t handle);
+struct krt_stream_info *krt_stream_find(struct krt_objects *o, uint64_t handle);
+void krt_stream_unref(struct krt_objects *o, struct krt_stream_info *s);
+/* "stream 3 (0x55..)", "legacy stream", ... into buf. */
+const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t len);
+
+struct krt_event_info *krt_event_get(struct krt_objects *o, uint64_t handle, bool make);
+struct krt_event_info *krt_event_make(struct krt_objects *o, uint64_t handle);
+void krt_event_end(struct krt_objects *o, uint64_t handle);
+/* Takes the reference to snap. */
+void krt_event_set(struct krt_objects *o, struct krt_event_info *ev, struct krt_snapshot *snap,
+		   struct krt_op_info *op);
+
+struct krt_op_info *krt_op_new(struct krt_objects *o, const struct krt_call *c, struct krt_stream_info *s,
+			       enum krt_op_class class);
+
+void krt_kernel_record(struct krt_objects *o, const struct krt_rec_kernel *r, size_t len);
+struct krt_kernel_info *krt_kernel_get(const struct krt_objects *o, uint32_t id);
+void krt_stack_record(struct krt_objects *o, const struct krt_rec_stack *r, size_t len);
+struct krt_stack_info *krt_stack_get(const struct krt_objects *o, uint32_t id);
+void krt_module_record(struct krt_objects *o, const struct krt_rec_module *r, size_t len);
+const struct krt_module_info *krt_module_at(const struct krt_objects *o, uint64_t pc);
+
+/* A wait (seq) of a stream or the host for the record made at (domain, seq). */
+void krt_waits_note(struct krt_wait_memory *w, krt_domain of, uint64_t wait, uint64_t record);
+
+#endif
