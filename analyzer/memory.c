@@ -207,39 +207,35 @@ static bool freed_link(struct krt_memory *m, struct krt_mem *mem)
 /* What is live again is not remembered as freed: cuts [from, end) out. */
 static void freed_cut(struct krt_memory *m, uint64_t from, uint64_t end)
 {
-	struct krt_mem *f = mem_of(krt_tree_floor(&m->freed, from));
+	for (;;) {
+		struct krt_mem *f = mem_of(krt_tree_floor(&m->freed, from)), *up = NULL;
+		uint64_t f_end;
 
-	if (!f || !holds(f, from))
-		f = mem_of(krt_tree_ceil(&m->freed, from));
-	while (f && f->node.key < end) {
-		struct krt_mem *next = mem_of(krt_tree_next(&f->node));
-		uint64_t f_end = f->node.key + f->size;
-
+		if (!f || !holds(f, from))
+			f = mem_of(krt_tree_ceil(&m->freed, from));
+		if (!f || f->node.key >= end)
+			return;
+		f_end = f->node.key + f->size;
 		if (f_end > end) { /* an upper part is left */
-			struct krt_mem *up = krt_heap_alloc(m->heap, sizeof(*up));
-
+			up = krt_heap_alloc(m->heap, sizeof(*up));
 			if (up) {
 				*up = *f;
 				memset(&up->node, 0, sizeof(up->node));
-				memset(&up->hh, 0, sizeof(up->hh));
 				up->node.key = end;
 				up->size = f_end - end;
 				if (up->free_op)
 					krt_op_ref(up->free_op);
-				if (!freed_link(m, up))
-					mem_destroy(m, up);
 			}
 		}
-		/* the link above may have dropped the oldest entry: that is never f while f is newer */
-		if (krt_tree_floor(&m->freed, f->node.key) == &f->node) {
-			if (f->node.key < from) {
-				f->size = from - f->node.key;
-			} else {
-				freed_unlink(m, f);
-				mem_destroy(m, f);
-			}
+		if (f->node.key < from) {
+			f->size = from - f->node.key;
+		} else {
+			freed_unlink(m, f);
+			mem_destroy(m, f);
 		}
-		f = next;
+		/* last, as it may push out the oldest entry */
+		if (up && !freed_link(m, up))
+			mem_destroy(m, up);
 	}
 }
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dispatch to the rules' wording, and what they share.  See words.h. */
+#include "words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static krt_words_fn *const words[KRT_NR_RULES] = {
+	[KRT_RULE_RACE_RAW] = krt_words_race,
+	[KRT_RULE_RACE_WAR] = krt_words_race,
+	[KRT_RULE_RACE_WAW] = krt_words_race,
+	[KRT_RULE_HOST_READ_RACE] = krt_words_host,
+	[KRT_RULE_HOST_WRITE_RACE] = krt_words_host,
+	[KRT_RULE_FREE_IN_USE] = krt_words_free,
+	[KRT_RULE_HOST_FREE_IN_USE] = krt_words_free,
+	[KRT_RULE_UAF_STREAM] = krt_words_lifetime,
+	[KRT_RULE_UBA_STREAM] = krt_words_lifetime,
+	[KRT_RULE_EVENT_UNRECORDED] = krt_words_event,
+	[KRT_RULE_EVENT_OVERWRITTEN] = krt_words_event,
+	[KRT_RULE_EVENT_FAILED] = krt_words_event,
+	[KRT_RULE_COPY_BOUNDS] = krt_words_bounds,
+	[KRT_RULE_COOP_SHARED] = krt_words_coop,
+	[KRT_RULE_PERF_SYNC_HOT] = krt_words_sync_hot,
+};
+
+void krt_rule_words(const struct krt_facts *f, struct krt_words *w)
+{
+	memset(w, 0, sizeof(*w));
+	if (words[f->rule])
+		words[f->rule](f, w);
+}
+
+void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len)
+{
+	const char *buffer = f->buffer ? f->buffer : "memory";
+
+	if (f->len)
+		snprintf(buf, len, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " of %s", f->offset, f->offset + f->len, buffer);
+	else
+		snprintf(buf, len, "%s", buffer);
+}
+
+void krt_words_order(const struct krt_facts *f, struct krt_words *w)
+{
+	const struct krt_side *c = &f->cur, *p = &f->prev;
+	const char *who = c->host ? "the host" : c->stream;
+	int n = 0;
+
+	if (f->same_op)
+		n = snprintf(w->exists, sizeof(w->exists), "the copies of one batch are not ordered among themselves");
+	else if (f->wait)
+		n = snprintf(w->exists, sizeof(w->exists),
+			     "%s last waited for %s at #%" PRIu64 ", for what it held at #%" PRIu64 ", before #%" PRIu64,
+			     who, p->stream, f->wait, f->record, p->seq);
+	else if (f->back_wait)
+		n = snprintf(w->exists, sizeof(w->exists),
+			     "only the other way round: %s waited for %s at #%" PRIu64, p->stream, who, f->back_wait);
+	else if (f->other_wait)
+		n = snprintf(w->exists, sizeof(w->exists),
+			     "%s last waited for %s at #%" PRIu64 ", which covers nothing of %s at #%" PRIu64, who,
+			     f->other ? f->other : "another stream", f->other_wait, p->stream, p->seq);
+	else
+		n = snprintf(w->exists, sizeof(w->exists), "none: %s never waited for %s", who, p->stream);
+	if (n > 0 && (size_t)n < sizeof(w->exists) && f->default_stream)
+		n += snprintf(w->exists + n, sizeof(w->exists) - n,
+			      "; the legacy stream does not order with a non-blocking stream");
+	if (n > 0 && (size_t)n < sizeof(w->exists) && f->view == KRT_DOCUMENTED_ONLY)
+		snprintf(w->exists + n, sizeof(w->exists) - n,
+			 "; drivers were seen to wait here, but the documentation does not promise it");
+	snprintf(w->missing, sizeof(w->missing), "%s #%" PRIu64 " (%s) before %s #%" PRIu64 " (%s)", p->api, p->seq,
+		 p->stream, c->api, c->seq, c->host ? "host" : c->stream);
+}
