@@ -64,6 +64,7 @@ struct krt_ranges {
 struct krt_space {
 	struct krt_ranges sure, may;
 	unsigned refs; /* mappings that lead to it */
+	uint64_t id;   /* unique in the engine */
 };
 
 void krt_space_init(struct krt_space *s);

@@ -1,43 +1,428 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine.  See engine.h. */
-#include "engine.h"
-#include "heap.h"
+/* The engine: records in, report out, dispatch by operation.  See engine.h and engine_int.h. */
+#include "engine_int.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-struct krt_engine {
-	struct krt_engine_config cfg;
-	struct krt_heap heap;
-	struct krt_coverage cov;
-	uint64_t records, bytes;
-};
+#define LANES_MAX KRT_LANES
+
+static void *order_alloc(void *user, size_t size)
+{
+	return krt_heap_alloc(user, size);
+}
+
+static void order_free(void *user, void *ptr, size_t size)
+{
+	krt_heap_free(user, ptr, size);
+}
 
 struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg)
 {
 	struct krt_engine *e = calloc(1, sizeof(*e));
 
-	if (e)
-		e->cfg = *cfg;
+	if (!e)
+		return NULL;
+	e->cfg = *cfg;
+	e->heap.fail_at = cfg->fail_at;
+	e->order_mem.alloc = order_alloc;
+	e->order_mem.free = order_free;
+	e->order_mem.user = &e->heap;
+	e->order = krt_order_new(&e->order_mem);
+	if (!e->order) {
+		free(e);
+		return NULL;
+	}
+	krt_objects_init(&e->obj, &e->heap, e->order);
+	krt_memory_init(&e->mem, &e->heap);
+	e->sweep_after = 4096;
+	e->round = 1;
 	return e;
+}
+
+/* --- what the parts ask for -------------------------------------------------------- */
+
+void krt_reason(struct krt_engine *e, enum krt_reason why, const char *fmt, ...)
+{
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	krt_coverage_reason(&e->cov, why, "%s", text);
+}
+
+struct krt_context_info *krt_call_context(struct krt_engine *e, const struct krt_call *c)
+{
+	return krt_context_get(&e->obj, c->rec->ctx);
+}
+
+struct krt_lane *krt_call_lane(struct krt_engine *e, unsigned lane)
+{
+	uint32_t old = e->lanes;
+
+	if (lane >= LANES_MAX)
+		return NULL;
+	while (lane >= e->lanes) {
+		if (!krt_heap_grow(&e->heap, &e->lane, &e->lanes, e->lanes, sizeof(*e->lane)))
+			return NULL;
+	}
+	for (; old < e->lanes; old++)
+		e->lane[old].thread = 1ull << 32 | old; /* until its THREAD record */
+	return &e->lane[lane];
+}
+
+struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_call *c, uint64_t handle)
+{
+	struct krt_context_info *ctx = krt_call_context(e, c);
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+
+	if (!ctx || !l)
+		return NULL;
+	return krt_stream_get(&e->obj, handle, ctx, l->thread, c->api->flags & KRT_F_PT);
+}
+
+/* --- errors -------------------------------------------------------------------------- */
+
+/* Results after which a context is lost: whatever follows is told about the error, not about itself. */
+static bool sticky(int result)
+{
+	switch (result) {
+	case 700: /* ILLEGAL_ADDRESS */
+	case 702: /* LAUNCH_TIMEOUT */
+	case 710: /* ASSERT */
+	case 714: /* HARDWARE_STACK_ERROR */
+	case 715: /* ILLEGAL_INSTRUCTION */
+	case 716: /* MISALIGNED_ADDRESS */
+	case 717: /* INVALID_ADDRESS_SPACE */
+	case 718: /* INVALID_PC */
+	case 719: /* LAUNCH_FAILED */
+	case 999: /* UNKNOWN */ return true;
+	default: return false;
+	}
+}
+
+static struct krt_context_info *judged_context(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = NULL;
+
+	if (krt_has(c, KRT_ROLE_STREAM) && c->stream > 2)
+		s = krt_stream_find(&e->obj, c->stream);
+	return s ? s->ctx : krt_call_context(e, c);
+}
+
+/* --- calls ----------------------------------------------------------------------------- */
+
+static void dispatch(struct krt_engine *e, const struct krt_call *c)
+{
+	switch (c->op) {
+	case KRT_OP_NONE:
+	case KRT_OP_CTX_CURRENT:
+	case KRT_OP_PRIMARY_RELEASE:
+	case KRT_OP_PEER_ENABLE:
+	case KRT_OP_PEER_DISABLE:
+	case KRT_OP_IPC_MEM_GET:
+	case KRT_OP_POOL_CREATE:
+	case KRT_OP_POOL_DESTROY:
+	case KRT_OP_POOL_TRIM:
+	case KRT_OP_VMM_RESERVE:
+	case KRT_OP_VMM_ADDR_FREE:
+	case KRT_OP_VMM_ACCESS:
+	case KRT_OP_EXT_MEM_IMPORT:
+	case KRT_OP_EXT_MEM_DESTROY:
+	case KRT_OP_EXT_SEM_LIFE:
+	case KRT_OP_RDMA_FLUSH:
+	case KRT_OP_CHECKPOINT:
+	case KRT_OP_CAPTURE_DEPS:
+	case KRT_OP_CAPTURE_MODE:
+	case KRT_OP_GRAPH_INSTANTIATE:
+	case KRT_OP_GRAPH_EXEC_DESTROY:
+	case KRT_OP_GRAPH_DESTROY:
+	case KRT_OP_MODULE_FUNCTION:
+	case KRT_OP_UNSUPPORTED:
+	case KRT_OP_NOTE_IGNORE_BEGIN: /* records carry KRT_RF_IGNORE */
+	case KRT_OP_NOTE_IGNORE_END:
+	case KRT_NR_OPS: break;
+	case KRT_OP_INIT: e->initialised |= c->ok; break;
+	case KRT_OP_EXPORT_TABLE: e->cov.export_tables += c->ok; break;
+	case KRT_OP_CTX_CREATE:
+	case KRT_OP_CTX_FLAGS:
+	case KRT_OP_CTX_SYNC:
+	case KRT_OP_CTX_RECORD:
+	case KRT_OP_CTX_WAIT:
+	case KRT_OP_PRIMARY_RETAIN:
+	case KRT_OP_PRIMARY_FLAGS:
+	case KRT_OP_GREEN_CREATE:
+	case KRT_OP_GREEN_CTX:
+	case KRT_OP_GREEN_STREAM:
+	case KRT_OP_GREEN_RECORD:
+	case KRT_OP_GREEN_WAIT:
+	case KRT_OP_STREAM_CREATE:
+	case KRT_OP_STREAM_DESTROY:
+	case KRT_OP_STREAM_SYNC:
+	case KRT_OP_STREAM_QUERY:
+	case KRT_OP_STREAM_WAIT_EVENT:
+	case KRT_OP_STREAM_ATTACH:
+	case KRT_OP_HOST_FUNC:
+	case KRT_OP_EVENT_CREATE:
+	case KRT_OP_EVENT_RECORD:
+	case KRT_OP_EVENT_SYNC:
+	case KRT_OP_EVENT_QUERY:
+	case KRT_OP_EVENT_ELAPSED:
+	case KRT_OP_EVENT_DESTROY:
+	case KRT_OP_IPC_EVENT_GET:
+	case KRT_OP_IPC_EVENT_OPEN:
+	case KRT_OP_PREFETCH:
+	case KRT_OP_PREFETCH_BATCH:
+	case KRT_OP_DECOMPRESS_BATCH:
+	case KRT_OP_VMM_MAP_ARRAY:
+	case KRT_OP_EXT_SEM_SIGNAL:
+	case KRT_OP_EXT_SEM_WAIT:
+	case KRT_OP_GFX_MAP:
+	case KRT_OP_GFX_UNMAP:
+	case KRT_OP_WRITE_VALUE:
+	case KRT_OP_WAIT_VALUE:
+	case KRT_OP_BATCH_MEM_OP:
+	case KRT_OP_CAPTURE_BEGIN:
+	case KRT_OP_CAPTURE_END:
+	case KRT_OP_GRAPH_LAUNCH:
+	case KRT_OP_GRAPH_UPLOAD:
+	case KRT_OP_MODULE_LOAD:
+	case KRT_OP_LIBRARY_LOAD:
+	case KRT_OP_NOTE_ORDER_RELEASE:
+	case KRT_OP_NOTE_ORDER_ACQUIRE:
+	case KRT_OP_NOTE_NAME:
+	case KRT_OP_HOSTFN_ENTER:
+	case KRT_OP_HOSTFN_EXIT: krt_sync_op(e, c); break;
+	case KRT_OP_LAUNCH:
+	case KRT_OP_LAUNCH_EX:
+	case KRT_OP_LAUNCH_MULTI:
+	case KRT_OP_LAUNCH_LEGACY: krt_launch_op(e, c); break;
+	case KRT_OP_NOTE_ACCESS: krt_launch_note(e, c); break;
+	case KRT_OP_COPY:
+	case KRT_OP_COPY_ARRAY:
+	case KRT_OP_COPY_2D:
+	case KRT_OP_COPY_3D:
+	case KRT_OP_COPY_PEER:
+	case KRT_OP_COPY_3D_PEER:
+	case KRT_OP_COPY_BATCH:
+	case KRT_OP_COPY_3D_BATCH:
+	case KRT_OP_SET:
+	case KRT_OP_SET_2D:
+	case KRT_OP_DISCARD_BATCH: krt_copy_op(e, c); break;
+	case KRT_OP_CTX_DESTROY:
+	case KRT_OP_PRIMARY_RESET:
+	case KRT_OP_GREEN_DESTROY:
+	case KRT_OP_IPC_MEM_OPEN:
+	case KRT_OP_IPC_MEM_CLOSE:
+	case KRT_OP_ALLOC:
+	case KRT_OP_ALLOC_PITCH:
+	case KRT_OP_ALLOC_MANAGED:
+	case KRT_OP_FREE:
+	case KRT_OP_HOST_ALLOC:
+	case KRT_OP_HOST_FREE:
+	case KRT_OP_HOST_REGISTER:
+	case KRT_OP_HOST_UNREGISTER:
+	case KRT_OP_HOST_DEVPTR:
+	case KRT_OP_ALLOC_ASYNC:
+	case KRT_OP_FREE_ASYNC:
+	case KRT_OP_POOL_IMPORT:
+	case KRT_OP_POINTER_ATTR:
+	case KRT_OP_ARRAY_CREATE:
+	case KRT_OP_ARRAY_DESTROY:
+	case KRT_OP_ARRAY_ALIAS:
+	case KRT_OP_VMM_CREATE:
+	case KRT_OP_VMM_RELEASE:
+	case KRT_OP_VMM_MAP:
+	case KRT_OP_VMM_UNMAP:
+	case KRT_OP_EXT_MEM_MAP:
+	case KRT_OP_GFX_POINTER:
+	case KRT_OP_MODULE_UNLOAD:
+	case KRT_OP_LIBRARY_UNLOAD:
+	case KRT_OP_MODULE_GLOBAL:
+	case KRT_OP_NOTE_HOST_READ:
+	case KRT_OP_NOTE_HOST_WRITE:
+	case KRT_OP_NOTE_POOL_CREATE:
+	case KRT_OP_NOTE_POOL_DESTROY:
+	case KRT_OP_NOTE_BLOCK_ALLOC:
+	case KRT_OP_NOTE_BLOCK_USE:
+	case KRT_OP_NOTE_BLOCK_FREE:
+	case KRT_OP_HEAP_END: krt_life_op(e, c); break;
+	}
+}
+
+static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t len, unsigned lane)
+{
+	struct krt_context_info *ctx;
+	struct krt_call c;
+
+	if (!krt_decode(rec, len, lane, &c)) {
+		e->malformed++;
+		return;
+	}
+	krt_order_at(e->order, c.rec->t0, c.rec->t1);
+	if (c.api->cls != KRT_CLASS_NOTE && c.api->cls != KRT_CLASS_LIBC) {
+		e->cov.calls++;
+		if (!c.ok && !c.not_ready)
+			e->cov.failed_calls++;
+		if (c.ok && c.api->cls == KRT_CLASS_CONSERVATIVE)
+			krt_reason(e, KRT_REASON_CONSERVATIVE, "%s", c.api->base);
+		if (c.ok && c.api->cls == KRT_CLASS_UNSUPPORTED)
+			krt_reason(e, KRT_REASON_UNSUPPORTED, "%s", c.api->base);
+	}
+	ctx = judged_context(e, &c);
+	if (!ctx)
+		return;
+	e->judge = !(rec->flags & KRT_RF_IGNORE) && !ctx->sticky;
+	if (rec->flags & KRT_RF_IGNORE)
+		e->cov.ignored++;
+	e->call = &c;
+	dispatch(e, &c);
+	krt_pairs_flush(e);
+	e->call = NULL;
+	if (sticky(c.rec->result) && !ctx->sticky) {
+		ctx->sticky = true;
+		krt_reason(e, KRT_REASON_STICKY, "%s returned %d", c.api->base, c.rec->result);
+	}
+}
+
+/* --- other records ------------------------------------------------------------------------ */
+
+static void thread_record(struct krt_engine *e, const struct krt_rec_thread *r, unsigned lane)
+{
+	struct krt_lane *l = krt_call_lane(e, lane);
+
+	if (!l)
+		return;
+	l->thread = r->serial;
+	for (uint32_t i = 0; i < l->ndeclared; i++)
+		krt_stream_unref(&e->obj, l->declared[i].stream);
+	l->ndeclared = 0;
+}
+
+static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
+{
+	if (trouble & (KRT_TROUBLE_LATE | KRT_TROUBLE_BYPASS))
+		krt_coverage_reason(&e->cov, KRT_REASON_LATE, NULL);
+	if (trouble & KRT_TROUBLE_DROPPED)
+		krt_coverage_reason(&e->cov, KRT_REASON_DROPPED, NULL);
+	if (trouble & KRT_TROUBLE_BOUND)
+		krt_reason(e, KRT_REASON_DROPPED, "the bound was reached and recording stopped");
+	if (trouble & KRT_TROUBLE_MEMORY)
+		krt_reason(e, KRT_REASON_INTERNAL, "no memory or disk for recording");
+	if (trouble & KRT_TROUBLE_INTERNAL)
+		krt_reason(e, KRT_REASON_INTERNAL, "recording failed");
+}
+
+static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r)
+{
+	switch ((enum krt_mark)r->mark) {
+	case KRT_MARK_EXITING: e->exiting = true; break;
+	case KRT_MARK_STOPPED: trouble_reasons(e, (uint32_t)r->value); break;
+	case KRT_MARK_UNWRAPPED: e->cov.unwrapped++; break;
+	case KRT_MARK_FORKED:
+	case KRT_MARK_EXEC: break;
+	}
+}
+
+static void context_record(struct krt_engine *e, const struct krt_rec_context *r)
+{
+	struct krt_context_info *ctx;
+
+	HASH_FIND(hh, e->obj.contexts, &r->ctx, sizeof(r->ctx), ctx);
+	if (ctx && !ctx->known && ctx->device != (uint32_t)r->device) {
+		/* guessed before it was described: begun anew, as nothing can rest on it yet */
+		krt_context_end(&e->obj, ctx);
+		ctx = NULL;
+	}
+	if (!ctx)
+		ctx = krt_context_make(&e->obj, r->ctx, (uint32_t)r->device);
+	if (!ctx)
+		return;
+	ctx->known = true;
+	ctx->flags = r->flags;
+	ctx->primary |= r->primary != 0;
+}
+
+static void stream_record(struct krt_engine *e, const struct krt_rec_stream *r)
+{
+	struct krt_context_info *ctx = krt_context_get(&e->obj, r->ctx);
+
+	if (ctx && r->stream > 2 && !krt_stream_find(&e->obj, r->stream))
+		krt_stream_make(&e->obj, r->stream, ctx, r->flags & 1 ? KRT_STREAM_NON_BLOCKING : KRT_STREAM_BLOCKING);
 }
 
 int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len, unsigned lane)
 {
-	(void)lane;
+	const void *r = rec;
+
+	if (e->heap.failed)
+		return -ENOMEM;
 	e->records++;
 	e->bytes += len;
-	if (rec->kind == KRT_REC_CALL)
-		e->cov.calls++;
+	if (len < sizeof(*rec)) {
+		e->malformed++;
+		return 0;
+	}
+#define ENOUGH(type) (len >= sizeof(struct type) || (e->malformed++, false))
+	switch ((enum krt_rec_kind)rec->kind) {
+	case KRT_REC_CALL: call_record(e, rec, len, lane); break;
+	case KRT_REC_THREAD:
+		if (ENOUGH(krt_rec_thread))
+			thread_record(e, r, lane);
+		break;
+	case KRT_REC_MARK:
+		if (ENOUGH(krt_rec_mark))
+			mark_record(e, r);
+		break;
+	case KRT_REC_STACK: krt_stack_record(&e->obj, r, len); break;
+	case KRT_REC_MODULE: krt_module_record(&e->obj, r, len); break;
+	case KRT_REC_KERNEL: krt_kernel_record(&e->obj, r, len); break;
+	case KRT_REC_PARAMS: krt_params_record(e, r, len); break;
+	case KRT_REC_CONTEXT:
+		if (ENOUGH(krt_rec_context))
+			context_record(e, r);
+		break;
+	case KRT_REC_STREAM:
+		if (ENOUGH(krt_rec_stream))
+			stream_record(e, r);
+		break;
+	case KRT_REC_DRIVER:
+		if (ENOUGH(krt_rec_driver))
+			e->driver_version = ((const struct krt_rec_driver *)r)->version;
+		break;
+	case KRT_REC_PAD:
+	case KRT_REC_CONT: /* the reader has joined it */
+	case KRT_REC_STRING:
+	case KRT_REC_DEVICE: break;
+	}
+#undef ENOUGH
 	return e->heap.failed ? -ENOMEM : 0;
 }
 
+/* --- the end ----------------------------------------------------------------------------------- */
+
 void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 {
+	if (e->finished)
+		return;
+	e->finished = true;
+	e->judge = true;
+	krt_sites_finish(e);
+	trouble_reasons(e, trouble);
 	e->cov.dropped += dropped;
-	if (trouble & KRT_TROUBLE_DROPPED || dropped)
-		krt_coverage_reason(&e->cov, KRT_REASON_DROPPED, "%llu records",
-				    (unsigned long long)e->cov.dropped);
+	if (dropped)
+		krt_reason(e, KRT_REASON_DROPPED, "%llu records", (unsigned long long)dropped);
+	if (e->malformed)
+		krt_reason(e, KRT_REASON_DROPPED, "%llu malformed records were left out", (unsigned long long)e->malformed);
+	if (!e->cov.calls)
+		krt_coverage_reason(&e->cov, KRT_REASON_NO_CUDA, NULL);
+	if (e->heap.failed)
+		krt_reason(e, KRT_REASON_INTERNAL, "the analysis ran out of memory");
 }
 
 int krt_engine_report(const struct krt_engine *e, struct krt_report *r)
@@ -47,13 +432,31 @@ int krt_engine_report(const struct krt_engine *e, struct krt_report *r)
 	if (!p)
 		return -ENOMEM;
 	p->coverage = e->cov;
+	if (e->heap.failed)
+		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL, "the analysis ran out of memory");
 	p->records = e->records;
 	p->bytes = e->bytes;
+	p->peak_bytes = e->heap.peak;
 	p->used_cuda = e->cov.calls > 0;
-	return 0;
+	return krt_judge_report(e, r, e->cfg.pid);
 }
 
 void krt_engine_destroy(struct krt_engine *e)
 {
+	if (!e)
+		return;
+	krt_judge_free(e);
+	krt_sites_free(e);
+	krt_sync_free(e);
+	krt_launch_free(e);
+	for (uint32_t i = 0; i < e->lanes; i++) {
+		for (uint32_t k = 0; k < e->lane[i].ndeclared; k++)
+			krt_stream_unref(&e->obj, e->lane[i].declared[k].stream);
+		krt_heap_free(&e->heap, e->lane[i].declared, e->lane[i].declared_cap * sizeof(*e->lane[i].declared));
+	}
+	krt_heap_free(&e->heap, e->lane, e->lanes * sizeof(*e->lane));
+	krt_memory_free(&e->mem);
+	krt_objects_free(&e->obj);
+	krt_order_destroy(e->order);
 	free(e);
 }

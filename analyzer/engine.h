@@ -18,6 +18,8 @@ struct krt_engine_config {
 	unsigned hot_min;
 	unsigned possible_max;
 	const struct krt_kernels_file *kernels; /* or NULL */
+	int pid;               /* for the findings */
+	unsigned long fail_at; /* tests: the allocation with this number fails, 0: none */
 };
 
 struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg);

@@ -110,8 +110,10 @@ static struct krt_space *space_new(struct krt_memory *m)
 {
 	struct krt_space *s = krt_heap_alloc(m->heap, sizeof(*s));
 
-	if (s)
+	if (s) {
 		krt_space_init(s);
+		s->id = ++m->serial;
+	}
 	return s;
 }
 

@@ -139,6 +139,7 @@ void krt_context_end(struct krt_objects *o, struct krt_context_info *c)
 	}
 	HASH_DELETE(hh, o->contexts, c);
 	c->legacy = NULL;
+	c->ended = true;
 	krt_order_context_end(o->order, c->id);
 }
 

@@ -32,6 +32,7 @@ struct krt_context_info {
 	uint32_t flags;       /* cuCtxGetFlags */
 	bool known;           /* a CONTEXT record or its creation was seen */
 	bool primary, green;
+	bool ended;
 	bool sticky;          /* a sticky error ended its judgement */
 	unsigned number;      /* for messages */
 	struct krt_stream_info *legacy;

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies, sets and batches: from arguments to shapes, their bounds, and what
+ * they order (by the rows of semantics.def).
+ *
+ * Bounds are judged from the arguments, whether the driver took the call or
+ * not.  What reaches past an allocation is not followed into its neighbour.
+ */
+#include "engine_int.h"
+
+#include <string.h>
+
+/* One copy of a call. */
+struct copy {
+	struct krt_shape dst, src;
+	bool no_src;       /* a set */
+	unsigned src_order; /* batches: CUmemcpySrcAccessOrder, else 0 */
+};
+
+/* --- bounds ------------------------------------------------------------------------ */
+
+/* Last byte of a shape + 1. */
+static uint64_t shape_end(const struct krt_shape *s)
+{
+	return s->addr + (s->slices - 1) * s->slice_pitch + (s->rows - 1) * s->pitch + s->width;
+}
+
+static bool empty(const struct krt_shape *s)
+{
+	return !s->width || !s->rows || !s->slices;
+}
+
+static bool bounded(const struct krt_mem *m)
+{
+	switch (m->kind) {
+	case KRT_MEM_DEVICE:
+	case KRT_MEM_MANAGED:
+	case KRT_MEM_PINNED:
+	case KRT_MEM_POOL:
+	case KRT_MEM_MAPPED:
+	case KRT_MEM_ARRAY:
+	case KRT_MEM_GLOBAL:
+	case KRT_MEM_IMPORTED: return true;
+	case KRT_MEM_REGISTERED: /* the heap may go on behind it */
+	case KRT_MEM_PAGEABLE:
+	case KRT_MEM_UNKNOWN: return false;
+	}
+	return false;
+}
+
+/* How many bytes lie behind the end of the allocation that the shape begins in. */
+static uint64_t beyond(struct krt_engine *e, const struct krt_shape *s, struct krt_mem **in)
+{
+	struct krt_mem *mem = s->array ? s->array : krt_mem_at(&e->mem, s->addr);
+	uint64_t end = shape_end(s), limit;
+
+	*in = mem;
+	if (!mem || !bounded(mem) || mem->size == UINT64_MAX || mem->imported)
+		return 0;
+	limit = (s->array ? 0 : mem->node.key) + mem->size;
+	/* mappings side by side are one range to the program */
+	while (mem->kind == KRT_MEM_MAPPED && end > limit) {
+		const struct krt_mem *next = krt_mem_base(&e->mem, limit);
+
+		if (!next || next->kind != KRT_MEM_MAPPED)
+			break;
+		limit = next->node.key + next->size;
+	}
+	return end > limit ? end - limit : 0;
+}
+
+static void out_of_bounds(struct krt_engine *e, const struct krt_call *c, const struct krt_shape *s,
+			  const struct krt_mem *mem, uint64_t past, const char *what, struct krt_stream_info *stream)
+{
+	char buffer[256], text[160];
+	struct krt_facts f = { .rule = KRT_RULE_COPY_BOUNDS, .confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS };
+	struct krt_finding shape;
+
+	if (!e->judge)
+		return;
+	memset(&shape, 0, sizeof(shape));
+	f.cur.api = c->api->base;
+	f.cur.what = what;
+	f.cur.stream = stream ? krt_stream_text(stream, text, sizeof(text)) : "host";
+	f.cur.seq = c->rec->t0;
+	shape.current.what = what;
+	shape.current.api = f.cur.api;
+	shape.current.stream = f.cur.stream;
+	shape.current.sequence = f.cur.seq;
+	shape.current.range_base = s->addr;
+	shape.current.range_len = shape_end(s) - s->addr;
+	shape.current.knowledge = "api";
+	shape.current.stack_id = c->rec->stack;
+	krt_buffer_of(e, mem, s->addr, shape_end(s), &shape.buffer);
+	krt_buffer_text(&shape.buffer, buffer, sizeof(buffer));
+	f.buffer = buffer;
+	f.offset = shape.buffer.offset;
+	f.len = shape.buffer.len;
+	f.size = mem->size;
+	f.third_seq = past;
+	krt_find(e, &f, &shape, mem->made.seq ? mem->made.stack : 0);
+}
+
+/* --- from arguments to shapes -------------------------------------------------------- */
+
+static struct krt_shape line(uint64_t addr, uint64_t len)
+{
+	return (struct krt_shape){ .addr = addr, .width = len, .rows = 1, .pitch = len, .slices = 1, .slice_pitch = len };
+}
+
+static uint64_t u64_in(const struct krt_bytes *b, unsigned off)
+{
+	uint64_t v = 0;
+
+	if (b->data && off + 8 <= b->len)
+		memcpy(&v, (const char *)b->data + off, 8);
+	return v;
+}
+
+static uint32_t u32_in(const struct krt_bytes *b, unsigned off)
+{
+	uint32_t v = 0;
+
+	if (b->data && off + 4 <= b->len)
+		memcpy(&v, (const char *)b->data + off, 4);
+	return v;
+}
+
+static struct krt_mem *array_of(struct krt_engine *e, uint64_t handle, const struct krt_call *c)
+{
+	struct krt_mem *a = krt_array_get(&e->mem, handle);
+
+	return a ? a : krt_array_add(&e->mem, handle, c);
+}
+
+/* A side of a pitched copy: where it begins and how its rows lie.  The extent is set already. */
+static void place(struct krt_engine *e, const struct krt_call *c, struct krt_shape *s, uint32_t type, uint64_t host,
+		  uint64_t device, uint64_t array, uint64_t x, uint64_t y, uint64_t z, uint64_t pitch, uint64_t height)
+{
+	if (type == 3) {
+		s->array = array_of(e, array, c);
+		if (!s->array)
+			return;
+		pitch = s->array->row ? s->array->row : 1ull << 20;
+		height = s->array->height ? s->array->height : 1ull << 20;
+	} else {
+		s->addr = type == 1 ? host : device;
+		s->host = type == 1;
+		if (type == 4) /* unified: an unknown address is the program's own memory */
+			s->host = !krt_mem_at(&e->mem, device) && !krt_mem_freed_at(&e->mem, device);
+	}
+	if (!pitch)
+		pitch = s->width;
+	if (!height)
+		height = s->rows;
+	s->pitch = pitch;
+	s->slice_pitch = pitch * height;
+	s->addr += x + y * pitch + z * s->slice_pitch;
+}
+
+/* CUDA_MEMCPY2D: offsets of cuabi.h. */
+static bool shape_2d(struct krt_engine *e, const struct krt_call *c, struct copy *k)
+{
+	const struct krt_bytes *b = &c->copy;
+
+	if (b->len < 128)
+		return false;
+	k->src.width = k->dst.width = u64_in(b, 112);
+	k->src.rows = k->dst.rows = u64_in(b, 120);
+	k->src.slices = k->dst.slices = 1;
+	place(e, c, &k->src, u32_in(b, 16), u64_in(b, 24), u64_in(b, 32), u64_in(b, 40), u64_in(b, 0), u64_in(b, 8), 0,
+	      u64_in(b, 48), 0);
+	place(e, c, &k->dst, u32_in(b, 72), u64_in(b, 80), u64_in(b, 88), u64_in(b, 96), u64_in(b, 56), u64_in(b, 64), 0,
+	      u64_in(b, 104), 0);
+	return true;
+}
+
+/* CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER lie alike. */
+static bool shape_3d(struct krt_engine *e, const struct krt_call *c, struct copy *k)
+{
+	const struct krt_bytes *b = &c->copy;
+
+	if (b->len < 200)
+		return false;
+	k->src.width = k->dst.width = u64_in(b, 176);
+	k->src.rows = k->dst.rows = u64_in(b, 184);
+	k->src.slices = k->dst.slices = u64_in(b, 192);
+	place(e, c, &k->src, u32_in(b, 32), u64_in(b, 40), u64_in(b, 48), u64_in(b, 56), u64_in(b, 0), u64_in(b, 8),
+	      u64_in(b, 16), u64_in(b, 72), u64_in(b, 80));
+	place(e, c, &k->dst, u32_in(b, 120), u64_in(b, 128), u64_in(b, 136), u64_in(b, 144), u64_in(b, 88), u64_in(b, 96),
+	      u64_in(b, 104), u64_in(b, 160), u64_in(b, 168));
+	return true;
+}
+
+/* One side of CUDA_MEMCPY3D_BATCH_OP, 40 bytes at off: type, then pointer or array with offsets. */
+static void side_3d_batch(struct krt_engine *e, const struct krt_call *c, struct krt_shape *s, unsigned off)
+{
+	const struct krt_bytes *b = &c->ops3d;
+
+	if (u32_in(b, off) == 2)
+		place(e, c, s, 3, 0, 0, u64_in(b, off + 8), u64_in(b, off + 16), u64_in(b, off + 24), u64_in(b, off + 32),
+		      0, 0);
+	else
+		place(e, c, s, 4, 0, u64_in(b, off + 8), 0, 0, 0, 0, u64_in(b, off + 16), u64_in(b, off + 24));
+}
+
+static struct krt_shape unified(struct krt_engine *e, uint64_t addr, uint64_t len)
+{
+	struct krt_shape s = line(addr, len);
+
+	s.host = !krt_mem_at(&e->mem, addr) && !krt_mem_freed_at(&e->mem, addr);
+	return s;
+}
+
+/* COPY, COPY_ARRAY, COPY_PEER: one row on each side. */
+static bool shape_line(struct krt_engine *e, const struct krt_call *c, struct copy *k)
+{
+	unsigned f = c->api->flags;
+
+	k->dst = line(c->dst, c->bytes);
+	k->src = line(c->src, c->bytes);
+	if (c->op == KRT_OP_COPY && !(f & (KRT_F_SRC_HOST | KRT_F_SRC_DEV)))
+		k->src = unified(e, c->src, c->bytes);
+	if (c->op == KRT_OP_COPY && !(f & (KRT_F_DST_HOST | KRT_F_DST_DEV)))
+		k->dst = unified(e, c->dst, c->bytes);
+	if (f & KRT_F_SRC_HOST)
+		k->src.host = true;
+	if (f & KRT_F_DST_HOST)
+		k->dst.host = true;
+	if (f & KRT_F_DST_ARR) {
+		k->dst.addr = c->dst_off;
+		k->dst.array = array_of(e, c->dst_array, c);
+	}
+	if (f & KRT_F_SRC_ARR) {
+		k->src.addr = c->src_off;
+		k->src.array = array_of(e, c->src_array, c);
+	}
+	return true;
+}
+
+static bool shape_set(const struct krt_call *c, struct copy *k)
+{
+	uint64_t size = krt_elem_size(c->api);
+
+	k->no_src = true;
+	if (c->op == KRT_OP_SET) {
+		if (c->count > UINT64_MAX / size)
+			return false;
+		k->dst = line(c->dst, c->count * size);
+		return true;
+	}
+	if (c->width > UINT64_MAX / size)
+		return false;
+	k->dst.addr = c->dst;
+	k->dst.width = c->width * size;
+	k->dst.rows = c->height;
+	k->dst.pitch = c->pitch;
+	k->dst.slices = 1;
+	return true;
+}
+
+/* --- doing one copy ------------------------------------------------------------------- */
+
+static bool overflows(const struct krt_shape *s)
+{
+	uint64_t n, m;
+
+	return !empty(s) && (__builtin_mul_overflow(s->slices - 1, s->slice_pitch, &n) ||
+			     __builtin_mul_overflow(s->rows - 1, s->pitch, &m) || __builtin_add_overflow(n, m, &n) ||
+			     __builtin_add_overflow(n, s->width, &n) || __builtin_add_overflow(n, s->addr, &n));
+}
+
+/* Bounds of both sides; keep[i] is set to the allocation that a side must not leave. */
+static bool check(struct krt_engine *e, const struct krt_call *c, const struct copy *k, struct krt_stream_info *s,
+		  const struct krt_mem *keep[2])
+{
+	keep[0] = keep[1] = NULL;
+	for (int i = 0; i < 2; i++) {
+		const struct krt_shape *shape = i ? &k->src : &k->dst;
+		struct krt_mem *mem;
+		uint64_t past;
+
+		if ((i && k->no_src) || empty(shape))
+			continue;
+		if (overflows(shape))
+			return false;
+		past = beyond(e, shape, &mem);
+		if (!past)
+			continue;
+		out_of_bounds(e, c, shape, mem, past, i ? "read" : "write", s);
+		keep[i] = mem;
+	}
+	return true;
+}
+
+/* A copy that the CPU does itself: when it returns it is done. */
+static void host_copy(struct krt_engine *e, const struct krt_call *c, const struct copy *k)
+{
+	for (uint64_t y = 0; y < k->dst.rows && y < 65536; y++) {
+		krt_touch_host(e, c, k->src.addr + y * k->src.pitch, k->src.width, false);
+		krt_touch_host(e, c, k->dst.addr + y * k->dst.pitch, k->dst.width, true);
+	}
+}
+
+static void touch_copy(struct krt_engine *e, const struct krt_call *c, const struct copy *k, struct krt_op_info *op,
+		       unsigned item, enum krt_sem_id sem, const struct krt_mem *keep[2])
+{
+	const struct krt_sem *row = krt_semantics(sem);
+	struct krt_touch t = { .op = op, .stream = op->stream, .know = KRT_KNOW_API, .item = (uint16_t)item };
+
+	(void)c;
+	if (!k->no_src) {
+		t.kind = KRT_ACC_READ;
+		t.read[KRT_VIEW_DOC] = row->read[KRT_VIEW_DOC];
+		t.read[KRT_VIEW_OBS] = row->read[KRT_VIEW_OBS];
+		/* read by the call: free when it has returned */
+		t.forget = krt_sem_views(sem, KRT_EDGE_SRC) == KRT_IN_BOTH &&
+			   krt_sem_views(sem, KRT_EDGE_OP) != KRT_IN_BOTH;
+		t.only = keep[1];
+		krt_touch_shape(e, &t, &k->src);
+	}
+	t.kind = KRT_ACC_WRITE;
+	t.read[KRT_VIEW_DOC] = t.read[KRT_VIEW_OBS] = KRT_READ_NEVER;
+	t.forget = false;
+	t.only = keep[0];
+	krt_touch_shape(e, &t, &k->dst);
+}
+
+static uint64_t shape_bytes(const struct krt_shape *s)
+{
+	return s->width * s->rows * s->slices;
+}
+
+static bool memops(struct krt_engine *e, const struct krt_call *c, const struct copy *k)
+{
+	struct krt_context_info *ctx = krt_call_context(e, c);
+	const struct krt_mem *d = k->dst.array ? NULL : krt_mem_at(&e->mem, k->dst.addr);
+	const struct krt_mem *s = k->no_src || k->src.array ? NULL : krt_mem_at(&e->mem, k->src.addr);
+
+	return (ctx && ctx->flags & 0x80) || (d && d->sync_memops) || (s && s->sync_memops);
+}
+
+/* cuMemcpyPeer: ordered with all work of the contexts around it, where the row says so. */
+static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem, struct krt_stream_info *s,
+		       bool after)
+{
+	const struct krt_sem *row = krt_semantics(sem);
+	unsigned views = (row->order[KRT_VIEW_DOC] == KRT_ORDER_CONTEXTS ? KRT_IN_DOC : 0) |
+			 (row->order[KRT_VIEW_OBS] == KRT_ORDER_CONTEXTS ? KRT_IN_OBS : 0);
+	uint64_t handle[2] = { c->dst_ctx, c->src_ctx };
+
+	if (!views)
+		return;
+	if (c->op == KRT_OP_COPY_3D_PEER) {
+		handle[0] = u64_in(&c->copy, 152);
+		handle[1] = u64_in(&c->copy, 64);
+	}
+	for (int i = 0; i < 3; i++) {
+		struct krt_context_info *ctx = i < 2 ? krt_context_get(&e->obj, handle[i]) : s->ctx;
+		struct krt_snapshot *snap;
+
+		if (!ctx)
+			return;
+		snap = after ? krt_order_record(e->order, s->domain) : krt_order_record_context(e->order, ctx->id);
+		if (!snap)
+			return;
+		if (after)
+			krt_order_wait_context(e->order, ctx->id, snap, views);
+		else
+			krt_order_wait(e->order, s->domain, snap, views);
+		krt_snapshot_unref(e->order, snap);
+	}
+}
+
+static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy *k)
+{
+	bool async = c->api->flags & KRT_F_ASYNC, peer = !async && (c->op == KRT_OP_COPY_PEER ||
+								    c->op == KRT_OP_COPY_3D_PEER);
+	struct krt_stream_info *s = krt_call_stream(e, c, async ? c->stream : 0);
+	struct krt_snapshot *before = NULL;
+	const struct krt_mem *keep[2];
+	enum krt_sem_mem dst, src = KRT_SEM_MEM_DEVICE;
+	enum krt_sem_id sem;
+	struct krt_op_info *op;
+
+	if (!s || !check(e, c, k, s, keep) || !c->ok || krt_capturing(e, s))
+		return;
+	if (k->no_src)
+		e->cov.sets++;
+	else
+		e->cov.copies++;
+	dst = krt_shape_memory(e, &k->dst);
+	if (!k->no_src)
+		src = krt_shape_memory(e, &k->src);
+	sem = k->no_src ? krt_sem_set(async, dst, memops(e, c, k)) :
+			  krt_sem_copy(async, peer, dst, src, shape_bytes(&k->dst), memops(e, c, k));
+	if (peer)
+		peer_order(e, c, sem, s, false);
+	if (krt_sem_views(sem, KRT_EDGE_EARLIER) != krt_sem_views(sem, KRT_EDGE_OP))
+		before = krt_order_record(e->order, s->domain);
+	op = krt_enqueue(e, c, s, k->no_src ? KRT_OPC_SET : KRT_OPC_COPY);
+	if (op) {
+		if (sem == KRT_SEM_COPY_HOST_TO_HOST || sem == KRT_SEM_ASYNC_HOST_TO_HOST) {
+			/* its stream comes to a halt first; then the CPU copies */
+			if (before)
+				krt_snapshot_unref(e->order, before);
+			before = NULL;
+			krt_host_edge(e, c, sem, s, op, NULL, s->ctx);
+			host_copy(e, c, k);
+		} else {
+			touch_copy(e, c, k, op, 0, sem, keep);
+			if (peer)
+				peer_order(e, c, sem, s, true);
+			krt_host_edge(e, c, sem, s, op, before, s->ctx);
+		}
+		krt_op_unref(&e->heap, op);
+	}
+	if (before)
+		krt_snapshot_unref(e->order, before);
+	krt_site_work(e, c);
+}
+
+/* --- batches -------------------------------------------------------------------------- */
+
+static const char *order_text(unsigned order)
+{
+	switch (order) {
+	case 2: return "source order DURING_API_CALL";
+	case 3: return "source order ANY";
+	default: return "source order STREAM";
+	}
+}
+
+/* The attributes in force for copy i: the last whose index is not beyond it. */
+static unsigned batch_order(const struct krt_call *c, uint64_t i)
+{
+	unsigned order = 1;
+
+	for (uint32_t k = 0; k < c->attr_idx.len / 8 && krt_u64_at(&c->attr_idx, k) <= i; k++)
+		order = u32_in(&c->attrs, k * 24);
+	return order;
+}
+
+#define BATCH_MAX 65535 /* items that are told apart */
+
+static bool batch_item(struct krt_engine *e, const struct krt_call *c, uint64_t i, struct copy *k)
+{
+	memset(k, 0, sizeof(*k));
+	if (c->op == KRT_OP_COPY_BATCH) {
+		if (i >= c->dsts.len / 8 || i >= c->srcs.len / 8 || i >= c->sizes.len / 8)
+			return false;
+		k->dst = unified(e, krt_u64_at(&c->dsts, i), krt_u64_at(&c->sizes, i));
+		k->src = unified(e, krt_u64_at(&c->srcs, i), krt_u64_at(&c->sizes, i));
+		k->src_order = batch_order(c, i);
+		return true;
+	}
+	if ((i + 1) * 112 > c->ops3d.len)
+		return false;
+	k->src.width = k->dst.width = u64_in(&c->ops3d, i * 112 + 80);
+	k->src.rows = k->dst.rows = u64_in(&c->ops3d, i * 112 + 88);
+	k->src.slices = k->dst.slices = u64_in(&c->ops3d, i * 112 + 96);
+	k->src_order = u32_in(&c->ops3d, i * 112 + 104);
+	side_3d_batch(e, c, &k->src, i * 112);
+	side_3d_batch(e, c, &k->dst, i * 112 + 40);
+	return true;
+}
+
+static void batch(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	struct krt_op_info *op = NULL;
+	const struct krt_mem *keep[2];
+	struct copy k;
+
+	if (!s)
+		return;
+	if (c->ok) {
+		if (krt_capturing(e, s))
+			return;
+		op = krt_enqueue(e, c, s, KRT_OPC_COPY);
+		if (!op)
+			return;
+		e->cov.copies++;
+	}
+	for (uint64_t i = 0; i < BATCH_MAX && batch_item(e, c, i, &k); i++) {
+		if (!check(e, c, &k, s, keep) || !op)
+			continue;
+		/* one order for the whole batch, or that of its last copy */
+		op->detail = order_text(k.src_order);
+		touch_copy(e, c, &k, op, (unsigned)i, krt_sem_batch(k.src_order), keep);
+	}
+	if (op) {
+		krt_op_unref(&e->heap, op);
+		krt_site_work(e, c);
+	}
+}
+
+/* Contents are lost: as good as written. */
+static void discard(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	struct krt_touch t = { .kind = KRT_ACC_WRITE, .know = KRT_KNOW_API };
+
+	if (!c->ok || !s || krt_capturing(e, s))
+		return;
+	t.op = krt_enqueue(e, c, s, KRT_OPC_SET);
+	if (!t.op)
+		return;
+	t.stream = s;
+	for (uint64_t i = 0; i < c->dsts.len / 8 && i < c->sizes.len / 8; i++) {
+		struct krt_shape shape = line(krt_u64_at(&c->dsts, i), krt_u64_at(&c->sizes, i));
+
+		krt_touch_shape(e, &t, &shape);
+	}
+	krt_op_unref(&e->heap, t.op);
+}
+
+void krt_copy_op(struct krt_engine *e, const struct krt_call *c)
+{
+	struct copy k;
+	bool shaped;
+
+	memset(&k, 0, sizeof(k));
+	switch (c->op) {
+	case KRT_OP_COPY:
+	case KRT_OP_COPY_ARRAY:
+	case KRT_OP_COPY_PEER: shaped = shape_line(e, c, &k); break;
+	case KRT_OP_COPY_2D: shaped = shape_2d(e, c, &k); break;
+	case KRT_OP_COPY_3D:
+	case KRT_OP_COPY_3D_PEER: shaped = shape_3d(e, c, &k); break;
+	case KRT_OP_SET:
+	case KRT_OP_SET_2D: shaped = shape_set(c, &k); break;
+	case KRT_OP_COPY_BATCH:
+	case KRT_OP_COPY_3D_BATCH: batch(e, c); return;
+	case KRT_OP_DISCARD_BATCH: discard(e, c); return;
+	default: return;
+	}
+	/* The 32-bit forms of long ago have a layout of their own: a copy of nothing known. */
+	if (shaped || c->ok)
+		one_copy(e, c, &k);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine's inside, shared by its files and by nothing else:
+ *   engine.c  records in, report out, dispatch by operation
+ *   sync.c    contexts, streams, events, waits, captures, value waits, notes on order
+ *   touch.c   which bytes an operation touches, and what it meets there
+ *   copy.c    copies, sets and batches
+ *   invoke.c  kernel launches
+ *   life.c    allocations and frees of every kind
+ *   judge.c   pairs to findings
+ *   hot.c     rules about call sites
+ *
+ * A call is handled to its end before the next one; pairs that it finds are
+ * gathered (struct krt_pair) and become findings when it is done.
+ */
+#ifndef KRT_ENGINE_INT_H
+#define KRT_ENGINE_INT_H
+
+#include "decode.h"
+#include "engine.h"
+#include "heap.h"
+#include "memory.h"
+#include "objects.h"
+#include "order.h"
+#include "semantics.h"
+#include "../rules/words.h"
+
+/* A declared access that waits for its launch. */
+struct krt_declared {
+	struct krt_stream_info *stream; /* counted */
+	uint64_t addr, len;
+	uint32_t flags;
+};
+
+struct krt_lane {
+	uint64_t thread; /* serial */
+	struct krt_declared *declared;
+	uint32_t ndeclared, declared_cap;
+};
+
+/* A hazard of the call in hand, or of one pair of operations. */
+struct krt_pair {
+	enum krt_rule_id rule;
+	enum krt_confidence confidence;
+	enum krt_finding_view view;
+	struct krt_op_info *cur, *prev;   /* counted; prev NULL: none */
+	const char *cur_what, *prev_what;
+	uint8_t cur_know, prev_know;
+	const struct krt_mem *mem;        /* NULL: none; alive until the pairs are flushed */
+	uint64_t from, end;               /* addresses shared; equal: not known */
+	bool same_op;
+	uint32_t next;                    /* of the same earlier operation, 0: none */
+};
+
+struct krt_found {
+	uint64_t key;
+	struct krt_finding f;             /* strings of its own on the heap */
+	uint32_t alloc_stack, freed_stack;
+	UT_hash_handle hh;
+};
+
+/* A flag word in memory: stream write and wait value. */
+#define KRT_RELEASES 32
+struct krt_flag {
+	uint64_t key;
+	struct { uint64_t value, seq; struct krt_snapshot *snap; krt_domain domain; } release[KRT_RELEASES];
+	unsigned count; /* ever; the last KRT_RELEASES are kept */
+	UT_hash_handle hh;
+};
+struct krt_value_wait {
+	uint64_t key, value, seq;
+	unsigned condition, bytes;
+	struct krt_stream_info *stream; /* counted */
+};
+#define KRT_VALUE_WAITS 1024
+#define KRT_FLAGS_MAX   65536
+
+struct krt_token {
+	uint64_t key;
+	struct krt_snapshot *snap;
+	UT_hash_handle hh;
+};
+#define KRT_TOKENS_MAX 65536
+
+/* Parameter blocks that repeat. */
+struct krt_shared {
+	uint32_t id, kernel, len;
+	uint8_t *bytes;
+	UT_hash_handle hh;
+};
+
+/* hot.c */
+#define KRT_WORK_SITES 64
+struct krt_site {
+	uint64_t key;
+	uint16_t api;
+	uint32_t stack;
+	uint64_t first, count, worked, rounds, work_before;
+	uint64_t seen[KRT_WORK_SITES];
+	UT_hash_handle hh;
+};
+struct krt_wait_site {
+	uint64_t key;
+	uint64_t total, unrecorded;
+	uint16_t api;
+	uint32_t stack;
+	uint64_t seq;
+	char *stream, *event;
+	UT_hash_handle hh;
+};
+#define KRT_SITES_MAX 4096
+
+struct krt_engine {
+	struct krt_engine_config cfg;
+	struct krt_heap heap;
+	struct krt_order_mem order_mem;
+	struct krt_order *order;
+	struct krt_objects obj;
+	struct krt_memory mem;
+	struct krt_coverage cov;
+	uint64_t records, bytes, malformed;
+	bool initialised, finished, exiting, used;
+	int driver_version;
+
+	struct krt_lane *lane;
+	uint32_t lanes;
+	const struct krt_call *call; /* in hand */
+	bool judge;                  /* its accesses are judged and remembered */
+
+	struct krt_wait_memory host_waits;
+
+	unsigned captures;
+	struct krt_flag *flags;
+	uint32_t nflags, ntokens, nhostfns;
+	struct krt_value_wait *value_wait;
+	uint32_t value_waits, value_waits_cap;
+	struct krt_token *tokens, *hostfns;
+	struct krt_shared *shared;
+
+	struct krt_pair *pair; /* [0] is not used */
+	uint32_t pairs, pairs_cap;
+	uint64_t round;
+	struct krt_found *found;
+	uint64_t possible_kept, possible_total;
+
+	struct krt_site *sites;
+	struct krt_wait_site *wait_sites;
+	uint64_t work_site[KRT_WORK_SITES], work_count[KRT_WORK_SITES], work;
+	unsigned work_sites;
+
+	uint64_t since_sweep, sweep_after; /* accesses remembered since the last sweep, and the limit */
+};
+
+/* --- engine.c ---------------------------------------------------------------- */
+
+/* Streams of the call in hand.  NULL: no memory. */
+struct krt_context_info *krt_call_context(struct krt_engine *e, const struct krt_call *c);
+struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_call *c, uint64_t handle);
+struct krt_lane *krt_call_lane(struct krt_engine *e, unsigned lane);
+void krt_reason(struct krt_engine *e, enum krt_reason why, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* --- sync.c ------------------------------------------------------------------ */
+
+/* An operation on a stream: made, ordered after what it must follow. NULL: no memory. */
+struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+				enum krt_op_class class);
+/* Does the stream capture?  Then the call is counted and has no effect. */
+bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s);
+/*
+ * The host edge of a call that has returned.  s: its stream, op: what it
+ * enqueued, before: what the stream held before that (NULL where there is no
+ * such thing); ctx: the context whose streams, or whose device, a larger edge
+ * is about.
+ */
+void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem, struct krt_stream_info *s,
+		   const struct krt_op_info *op, const struct krt_snapshot *before, struct krt_context_info *ctx);
+void krt_sync_op(struct krt_engine *e, const struct krt_call *c);
+/* A launch attribute that records an event before the kernel has completed. */
+void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event, struct krt_stream_info *s,
+		      struct krt_snapshot *snap);
+/* A kernel is given the address of a flag word: it may spin on it. */
+void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t addr);
+void krt_sync_free(struct krt_engine *e);
+
+/* --- touch.c ----------------------------------------------------------------- */
+
+/* Rows of a strided access; a plain range is one row. */
+struct krt_shape {
+	uint64_t addr, width, rows, pitch, slices, slice_pitch;
+	struct krt_mem *array; /* addr is an offset in it; NULL: an address */
+	bool host;             /* in a host role: an unknown address is pageable memory */
+};
+
+struct krt_touch {
+	struct krt_op_info *op;
+	struct krt_stream_info *stream; /* NULL: the host */
+	unsigned kind;                  /* enum krt_access_kind */
+	enum krt_knowledge know;
+	uint16_t item;
+	enum krt_sem_read read[KRT_VIEWS]; /* a source that is not read in stream order */
+	bool forget;                    /* judged, but not remembered: consumed by the call */
+	const struct krt_mem *only;     /* what lies outside is left alone (it is out of bounds) */
+};
+
+void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s);
+/* A kernel's parameter holds `addr`; plain: the parameter is exactly that pointer. */
+void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain);
+/* The CPU reads or writes [addr, addr+len). */
+void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len, bool write);
+/* In which views nothing orders prev before the operation of stream s (NULL: the host). */
+bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev, const struct krt_stream_info *s,
+		   enum krt_finding_view *view);
+/* Everything that may still use mem, at its free by op (stream NULL: by the host). */
+void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s, struct krt_mem *mem,
+		    enum krt_rule_id rule);
+/* A range of host memory ends. */
+void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len);
+enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *s);
+/* Forgets what can meet nothing any more. */
+void krt_sweep(struct krt_engine *e);
+
+/* --- copy.c, invoke.c, life.c --------------------------------------------------- */
+
+void krt_copy_op(struct krt_engine *e, const struct krt_call *c);
+void krt_launch_op(struct krt_engine *e, const struct krt_call *c);
+void krt_launch_note(struct krt_engine *e, const struct krt_call *c);
+void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, size_t len);
+void krt_launch_free(struct krt_engine *e);
+void krt_life_op(struct krt_engine *e, const struct krt_call *c);
+
+/* --- judge.c ----------------------------------------------------------------- */
+
+/* Adds to the pair of the same rule, earlier operation and allocation, or begins one. */
+void krt_pair_add(struct krt_engine *e, const struct krt_pair *p);
+/* Is there a pair with this earlier operation in this allocation already? */
+bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev, const struct krt_mem *mem);
+/* [from, end) of an allocation as a finding's buffer; strings are borrowed. */
+void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t from, uint64_t end, struct krt_buffer *b);
+void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
+/* The gathered pairs become findings. */
+void krt_pairs_flush(struct krt_engine *e);
+/* A finding without a pair of operations; facts complete but for names. */
+void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape,
+	      uint32_t alloc_stack);
+int krt_judge_report(const struct krt_engine *e, struct krt_report *r, int pid);
+void krt_judge_free(struct krt_engine *e);
+
+/* --- hot.c ------------------------------------------------------------------- */
+
+/* A key for the call site, 0 when there is no stack. */
+uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack);
+/* Device work was enqueued here. */
+void krt_site_work(struct krt_engine *e, const struct krt_call *c);
+/* The host waited here. */
+void krt_site_sync(struct krt_engine *e, const struct krt_call *c);
+/* A wait or sync of an event met (or not) a record. */
+void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev, bool recorded,
+		   const char *stream);
+void krt_sites_finish(struct krt_engine *e);
+void krt_sites_free(struct krt_engine *e);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernel launches.  What a launch touches is known in tiers, the first that
+ * applies: what the program declared (krtsan_access), what a kernels file says,
+ * the pointers among its parameters.  Declared access is exact; a pointer tells
+ * neither role nor extent.
+ */
+#include "engine_int.h"
+
+#include <string.h>
+
+/* --- declared access -------------------------------------------------------------- */
+
+void krt_launch_note(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	struct krt_declared *d;
+
+	if (!l || !s || !krt_heap_grow(&e->heap, &l->declared, &l->declared_cap, l->ndeclared, sizeof(*d)))
+		return;
+	d = &l->declared[l->ndeclared++];
+	d->stream = s;
+	s->refs++;
+	d->addr = c->addr;
+	d->len = c->bytes;
+	d->flags = c->flags;
+}
+
+static void touch_declared(struct krt_engine *e, struct krt_op_info *op, const struct krt_declared *d,
+			   enum krt_knowledge know)
+{
+	struct krt_touch t = { .op = op, .stream = op->stream, .know = know };
+	struct krt_shape s = { .addr = d->addr, .width = d->len, .rows = 1, .pitch = d->len, .slices = 1,
+			       .slice_pitch = d->len };
+	static const struct { unsigned flag, kind; } kinds[] = {
+		{ 1, KRT_ACC_READ }, { 2, KRT_ACC_WRITE }, { 4, KRT_ACC_ATOMIC },
+	};
+
+	for (unsigned i = 0; i < 3; i++)
+		if (d->flags & kinds[i].flag) {
+			t.kind = kinds[i].kind;
+			krt_touch_shape(e, &t, &s);
+		}
+}
+
+/* Takes what the thread declared for the stream: judged when op is given, dropped when not. */
+static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, struct krt_op_info *op)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+	uint32_t n = 0;
+	bool any = false;
+
+	for (uint32_t i = 0; l && i < l->ndeclared; i++) {
+		struct krt_declared *d = &l->declared[i];
+
+		if (d->stream != s) {
+			l->declared[n++] = *d;
+			continue;
+		}
+		any = true;
+		if (op && d->addr && d->len)
+			touch_declared(e, op, d, KRT_KNOW_ANNOTATION);
+		krt_stream_unref(&e->obj, s);
+	}
+	if (l)
+		l->ndeclared = n;
+	return any;
+}
+
+/* --- parameters --------------------------------------------------------------------- */
+
+void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, size_t len)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_shared *p;
+	uint32_t id;
+
+	if (len < sizeof(*r) || r->len > len - sizeof(*r)) {
+		e->malformed++;
+		return;
+	}
+	id = r->id;
+	HASH_FIND(hh, e->shared, &id, sizeof(id), p);
+	if (p)
+		return;
+	p = krt_heap_alloc(heap, sizeof(*p));
+	if (!p)
+		return;
+	p->id = r->id;
+	p->kernel = r->kernel;
+	p->len = r->len;
+	p->bytes = krt_heap_alloc(heap, r->len);
+	if (p->bytes) {
+		memcpy(p->bytes, r->bytes, r->len);
+		HASH_ADD(hh, e->shared, id, sizeof(p->id), p);
+	}
+	if (p->hh.tbl)
+		return;
+	krt_heap_free(heap, p->bytes, p->len);
+	krt_heap_free(heap, p, sizeof(*p));
+}
+
+struct params {
+	uint32_t kernel;
+	const uint8_t *bytes;
+	uint32_t len;
+	bool known;
+};
+
+static struct params params_of(struct krt_engine *e, const struct krt_call *c)
+{
+	struct params p = { 0 };
+	struct krt_params head;
+	struct krt_shared *shared;
+	uint32_t id;
+
+	if (!c->params.data)
+		return p;
+	if (c->params_kind == KRT_BLOB_SHARED && c->params.len >= 4) {
+		memcpy(&id, c->params.data, 4);
+		HASH_FIND(hh, e->shared, &id, sizeof(id), shared);
+		if (shared)
+			p = (struct params){ shared->kernel, shared->bytes, shared->len, true };
+	} else if (c->params_kind == KRT_BLOB_PARAMS && c->params.len >= sizeof(head)) {
+		memcpy(&head, c->params.data, sizeof(head));
+		p.kernel = head.kernel;
+		if (head.len != KRT_PARAMS_UNKNOWN && head.len <= c->params.len - sizeof(head)) {
+			p.bytes = (const uint8_t *)c->params.data + sizeof(head);
+			p.len = head.len;
+			p.known = true;
+		}
+	}
+	return p;
+}
+
+static uint64_t word_at(const struct params *p, uint32_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, p->bytes + off, 8);
+	return v;
+}
+
+static bool pointer_like(const struct krt_engine *e, uint64_t v)
+{
+	return v > 4096 && (krt_mem_at(&e->mem, v) || krt_mem_freed_at(&e->mem, v));
+}
+
+/* fn for every word of the parameters that leads to memory; plain: it is the whole parameter. */
+static void scan(struct krt_engine *e, const struct params *p, struct krt_op_info *op,
+		 void (*fn)(struct krt_engine *e, struct krt_op_info *op, uint64_t value, bool plain))
+{
+	const struct krt_kernel_info *k = krt_kernel_get(&e->obj, p->kernel);
+
+	if (!k || !p->known || k->nparams == KRT_PARAMS_UNKNOWN)
+		return;
+	for (uint32_t i = 0; i < k->nparams; i++) {
+		uint32_t off = k->param[i].offset, size = k->param[i].size;
+
+		if (off > p->len || size > p->len - off)
+			continue;
+		for (uint32_t at = 0; at + 8 <= size; at += 8) {
+			uint64_t v = word_at(p, off + at);
+
+			if (pointer_like(e, v))
+				fn(e, op, v, size == 8);
+		}
+	}
+}
+
+static void spin(struct krt_engine *e, struct krt_op_info *op, uint64_t value, bool plain)
+{
+	(void)plain;
+	krt_flag_touch(e, op->stream, value);
+}
+
+/* --- launches ------------------------------------------------------------------------ */
+
+static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op, const struct params *p)
+{
+	/* a flag that another stream sets may be what it waits for: given up quietly */
+	if (e->flags)
+		scan(e, p, op, spin);
+	if (declared(e, c, op->stream, op)) {
+		e->cov.kernels_declared++;
+		return;
+	}
+	e->cov.kernels_unknown++;
+	scan(e, p, op, krt_touch_pointer);
+}
+
+static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, bool coop)
+{
+	struct params p = params_of(e, c);
+	struct krt_op_info *op;
+
+	if (!s)
+		return;
+	if (!c->ok || krt_capturing(e, s)) {
+		declared(e, c, s, NULL);
+		return;
+	}
+	e->cov.launches++;
+	op = krt_enqueue(e, c, s, KRT_OPC_KERNEL);
+	if (!op)
+		return;
+	op->kernel = p.kernel;
+	op->coop = coop;
+	touch_kernel(e, c, op, &p);
+	krt_op_unref(&e->heap, op);
+	krt_site_work(e, c);
+}
+
+/* CUlaunchConfig (56 bytes), then its attributes (72 each): offsets of cuabi.h. */
+static void launch_ex(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s;
+	struct krt_snapshot *before = NULL;
+	const char *b = c->launch.data;
+	uint64_t handle;
+	bool coop = false;
+
+	if (!b || c->launch.len < 56) {
+		e->malformed++;
+		return;
+	}
+	memcpy(&handle, b + 32, 8);
+	s = krt_call_stream(e, c, handle);
+	for (uint32_t at = 56; at + 72 <= c->launch.len; at += 72) {
+		uint32_t id, value;
+
+		memcpy(&id, b + at, 4);
+		memcpy(&value, b + at + 8, 4);
+		if (id == 2)
+			coop = value != 0;
+		/* an event that fires before the kernel is done covers what came before it */
+		if ((id == 7 || id == 12) && s && c->ok && !s->capture && !before)
+			before = krt_order_record(e->order, s->domain);
+	}
+	launch(e, c, s, coop);
+	for (uint32_t at = 56; before && at + 72 <= c->launch.len; at += 72) {
+		uint32_t id;
+		uint64_t event;
+
+		memcpy(&id, b + at, 4);
+		memcpy(&event, b + at + 8, 8);
+		if (id == 7 || id == 12)
+			krt_record_event(e, c, event, s, before);
+	}
+	if (before)
+		krt_snapshot_unref(e->order, before);
+}
+
+/* One kernel a device, ordered with all of the streams unless the flags say otherwise. */
+static void launch_multi(struct krt_engine *e, const struct krt_call *c)
+{
+	enum { SIZE = 56, MAX = 64 };
+	struct krt_stream_info *s[MAX];
+	uint32_t n = 0;
+
+	if (!c->ok)
+		return;
+	for (uint32_t at = 0; at + SIZE <= c->launch_list.len && n < MAX; at += SIZE) {
+		uint64_t handle;
+
+		memcpy(&handle, (const char *)c->launch_list.data + at + 40, 8);
+		s[n] = krt_call_stream(e, c, handle);
+		if (!s[n])
+			return;
+		n++;
+	}
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < n && !(c->flags & 1u << round); i++) {
+			struct krt_snapshot *snap = krt_order_record(e->order, s[i]->domain);
+
+			for (uint32_t k = 0; snap && k < n; k++)
+				if (k != i)
+					krt_order_wait(e->order, s[k]->domain, snap, KRT_IN_BOTH);
+			if (snap)
+				krt_snapshot_unref(e->order, snap);
+		}
+		for (uint32_t i = 0; i < n && !round; i++) {
+			struct krt_op_info *op = krt_enqueue(e, c, s[i], KRT_OPC_KERNEL);
+
+			if (!op)
+				return;
+			op->coop = true;
+			e->cov.launches++;
+			if (declared(e, c, s[i], op))
+				e->cov.kernels_declared++;
+			else
+				e->cov.kernels_unknown++;
+			krt_op_unref(&e->heap, op);
+		}
+	}
+	krt_site_work(e, c);
+}
+
+void krt_launch_op(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s;
+
+	switch (c->op) {
+	case KRT_OP_LAUNCH:
+		launch(e, c, krt_call_stream(e, c, c->stream), c->api->flags & KRT_F_COOP);
+		break;
+	case KRT_OP_LAUNCH_EX: launch_ex(e, c); break;
+	case KRT_OP_LAUNCH_MULTI: launch_multi(e, c); break;
+	case KRT_OP_LAUNCH_LEGACY:
+		s = krt_call_stream(e, c, krt_has(c, KRT_ROLE_STREAM) ? c->stream : 0);
+		launch(e, c, s, false);
+		break;
+	default: break;
+	}
+}
+
+void krt_launch_free(struct krt_engine *e)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_shared *p, *tmp;
+
+	HASH_ITER(hh, e->shared, p, tmp) {
+		HASH_DELETE(hh, e->shared, p);
+		krt_heap_free(heap, p->bytes, p->len);
+		krt_heap_free(heap, p, sizeof(*p));
+	}
+}

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pairs of operations to findings.  The pairs of one call are gathered first,
+ * so that two operations that meet in many ranges count once; then each is
+ * merged with what is known by rule, call stacks and origin of the buffer, or
+ * becomes a new finding.  Texts are made once a finding, not once a pair.
+ */
+#include "engine_int.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+	return h * 0xff51afd7ed558ccdull ^ h >> 29;
+}
+
+static uint64_t mix_text(uint64_t h, const char *s)
+{
+	for (; s && *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	return mix(h, 0);
+}
+
+/* --- gathering ------------------------------------------------------------------ */
+
+static uint32_t first_pair(const struct krt_engine *e, const struct krt_op_info *prev)
+{
+	return prev && prev->round == e->round ? prev->first_pair : 0;
+}
+
+bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev, const struct krt_mem *mem)
+{
+	for (uint32_t i = first_pair(e, prev); i; i = e->pair[i].next)
+		if (e->pair[i].mem == mem)
+			return true;
+	return false;
+}
+
+void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
+{
+	struct krt_pair *q;
+	uint32_t i;
+
+	for (i = first_pair(e, p->prev); i; i = q->next) {
+		q = &e->pair[i];
+		if (q->rule != p->rule || q->mem != p->mem || q->cur != p->cur)
+			continue;
+		if (p->from < p->end && (q->from >= q->end || p->confidence > q->confidence)) {
+			q->from = p->from;
+			q->end = p->end;
+		} else if (p->from < p->end && p->confidence == q->confidence) {
+			q->from = p->from < q->from ? p->from : q->from;
+			q->end = p->end > q->end ? p->end : q->end;
+		}
+		if (p->confidence > q->confidence) {
+			q->confidence = p->confidence;
+			q->cur_know = p->cur_know;
+			q->prev_know = p->prev_know;
+		}
+		if (p->view < q->view)
+			q->view = p->view;
+		return;
+	}
+	if (!e->pairs)
+		e->pairs = 1;
+	if (!krt_heap_grow(&e->heap, &e->pair, &e->pairs_cap, e->pairs, sizeof(*e->pair)))
+		return;
+	i = e->pairs++;
+	q = &e->pair[i];
+	*q = *p;
+	q->next = first_pair(e, p->prev);
+	krt_op_ref(q->cur);
+	if (q->prev) {
+		krt_op_ref(q->prev);
+		q->prev->round = e->round;
+		q->prev->first_pair = i;
+	}
+}
+
+/* --- names ------------------------------------------------------------------------ */
+
+static const char *api_base(unsigned api)
+{
+	return api < KRT_NR_APIS ? krt_api[api].base : "?";
+}
+
+static const char *op_api(const struct krt_engine *e, const struct krt_op_info *op, char *buf, size_t len)
+{
+	const struct krt_kernel_info *k = op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
+
+	if (op->class == KRT_OPC_KERNEL && k && *k->name) {
+		snprintf(buf, len, "kernel %s", k->name);
+		return buf;
+	}
+	switch (krt_api[op->api].op) {
+	case KRT_OP_NOTE_HOST_READ: return "host read";
+	case KRT_OP_NOTE_HOST_WRITE: return "host write";
+	default: return api_base(op->api);
+	}
+}
+
+static const char *know_text(unsigned know)
+{
+	switch ((enum krt_knowledge)know) {
+	case KRT_KNOW_API: return "api";
+	case KRT_KNOW_ANNOTATION: return "annotation";
+	case KRT_KNOW_KERNELS_FILE: return "kernels-file";
+	case KRT_KNOW_POINTER: return "scan";
+	case KRT_KNOW_WORD: return "scan";
+	}
+	return "api";
+}
+
+static bool catch_all(const struct krt_engine *e, const struct krt_mem *m)
+{
+	return m == &e->mem.pageable || m == &e->mem.unknown;
+}
+
+/* The allocation as a buffer of a finding; strings are constants or borrowed. */
+void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t from, uint64_t end,
+		   struct krt_buffer *b)
+{
+	memset(b, 0, sizeof(*b));
+	b->kind = krt_mem_kind_name(m->kind);
+	if (catch_all(e, m)) {
+		b->base = from;
+		b->size = b->len = end - from;
+		b->name = krt_name_at(&e->mem, from);
+		return;
+	}
+	b->base = m->node.key;
+	b->size = m->size;
+	if (m->kind != KRT_MEM_ARRAY) {
+		b->name = krt_name_at(&e->mem, from < end ? from : m->node.key);
+		if (from < end) {
+			b->offset = from - m->node.key;
+			b->len = end - from;
+		}
+	} else if (from < end) {
+		b->offset = from;
+		b->len = end - from;
+	}
+	if (m->made.seq) {
+		b->allocated_by = api_base(m->made.api);
+		b->allocated_seq = m->made.seq;
+	}
+	if (m->freed.seq) {
+		b->freed_by = api_base(m->freed.api);
+		b->freed_seq = m->freed.seq;
+	}
+}
+
+void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len)
+{
+	int n;
+
+	if (b->name)
+		n = snprintf(buf, len, "%s buffer \"%s\"", b->kind, b->name);
+	else
+		n = snprintf(buf, len, "%s buffer 0x%" PRIx64, b->kind, b->base);
+	if (n > 0 && (size_t)n < len && b->allocated_by)
+		snprintf(buf + n, len - n, " (%s #%" PRIu64 ")", b->allocated_by, b->allocated_seq);
+}
+
+static const struct krt_stream_info *stream_of_domain(const struct krt_engine *e, krt_domain d)
+{
+	for (const struct krt_stream_entry *s = e->obj.streams; s; s = s->hh.next)
+		if (s->stream->domain == d)
+			return s->stream;
+	return NULL;
+}
+
+static void order_facts(const struct krt_engine *e, const struct krt_op_info *cur, const struct krt_op_info *prev,
+			struct krt_facts *f, char *other, size_t other_len)
+{
+	const struct krt_wait_memory *w = cur->stream ? &cur->stream->waits : &e->host_waits;
+	krt_domain to = prev->stream ? prev->stream->domain : 0;
+
+	for (unsigned i = 0; i < w->count && !f->wait; i++)
+		if (w->last[i].of == to && to) {
+			f->wait = w->last[i].wait;
+			f->record = w->last[i].record;
+		}
+	if (f->wait >= cur->seq)
+		f->wait = 0;
+	if (!f->wait && prev->stream && cur->stream)
+		for (unsigned i = 0; i < prev->stream->waits.count; i++)
+			if (prev->stream->waits.last[i].of == cur->stream->domain)
+				f->back_wait = prev->stream->waits.last[i].wait;
+	if (!f->wait && !f->back_wait && w->count) {
+		const struct krt_stream_info *s = stream_of_domain(e, w->last[0].of);
+
+		f->other_wait = w->last[0].wait;
+		if (s)
+			f->other = krt_stream_text(s, other, other_len);
+	}
+	if (cur->stream && prev->stream && cur->stream->ctx == prev->stream->ctx)
+		f->default_stream = (cur->stream->kind == KRT_STREAM_LEGACY &&
+				     prev->stream->kind == KRT_STREAM_NON_BLOCKING) ||
+				    (prev->stream->kind == KRT_STREAM_LEGACY &&
+				     cur->stream->kind == KRT_STREAM_NON_BLOCKING);
+}
+
+/* --- findings ----------------------------------------------------------------------- */
+
+static enum krt_level level_of(enum krt_rule_id rule, enum krt_confidence c, enum krt_finding_view v)
+{
+	enum krt_level l = krt_rules[rule].level;
+	enum krt_level of_c = c == KRT_CERTAIN ? KRT_LEVEL_ERROR : c == KRT_LIKELY ? KRT_LEVEL_WARNING : KRT_LEVEL_NOTE;
+
+	if (of_c < l)
+		l = of_c;
+	if (v == KRT_DOCUMENTED_ONLY && l > KRT_LEVEL_WARNING)
+		l = KRT_LEVEL_WARNING;
+	return l;
+}
+
+static char *take(struct krt_engine *e, const char *s)
+{
+	return krt_heap_strdup(&e->heap, s);
+}
+
+static void drop_texts(struct krt_engine *e, struct krt_finding *f)
+{
+	struct krt_heap *h = &e->heap;
+
+	krt_heap_freestr(h, (char *)f->message);
+	krt_heap_freestr(h, (char *)f->fix);
+	krt_heap_freestr(h, (char *)f->order_exists);
+	krt_heap_freestr(h, (char *)f->order_missing);
+	krt_heap_freestr(h, (char *)f->buffer.name);
+	for (int i = 0; i < 2; i++) {
+		struct krt_operation *o = i ? &f->previous : &f->current;
+
+		krt_heap_freestr(h, (char *)o->api);
+		krt_heap_freestr(h, (char *)o->kernel);
+		krt_heap_freestr(h, (char *)o->stream);
+	}
+}
+
+static struct krt_found *found_get(struct krt_engine *e, uint64_t key)
+{
+	struct krt_found *f;
+
+	HASH_FIND(hh, e->found, &key, sizeof(key), f);
+	return f;
+}
+
+static struct krt_found *found_new(struct krt_engine *e, uint64_t key)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_found *f = krt_heap_alloc(heap, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->key = key;
+	HASH_ADD(hh, e->found, key, sizeof(f->key), f);
+	if (f->hh.tbl)
+		return f;
+	krt_heap_free(heap, f, sizeof(*f));
+	return NULL;
+}
+
+static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct krt_facts *facts)
+{
+	struct krt_words w;
+
+	krt_rule_words(facts, &w);
+	f->message = take(e, w.message);
+	f->fix = take(e, w.fix);
+	f->order_exists = take(e, w.exists);
+	f->order_missing = take(e, w.missing);
+}
+
+/*
+ * The finding of a key: a new one, or NULL when it only counts.  Possible ones
+ * beyond possible_max are counted and not kept.
+ */
+static struct krt_found *admit(struct krt_engine *e, uint64_t key, enum krt_rule_id rule, enum krt_confidence conf,
+			       enum krt_finding_view view)
+{
+	struct krt_found *f = found_get(e, key);
+	enum krt_level level = level_of(rule, conf, view);
+
+	if (f) {
+		bool stronger = level > f->f.level || (level == f->f.level && conf > f->f.confidence) ||
+				(level == f->f.level && conf == f->f.confidence && view < f->f.view);
+
+		f->f.count++;
+		if (!stronger)
+			return NULL;
+		if (f->f.confidence == KRT_POSSIBLE && conf != KRT_POSSIBLE) {
+			e->possible_kept--;
+			e->possible_total--;
+		}
+		drop_texts(e, &f->f);
+		key = f->f.count;
+		memset(&f->f, 0, sizeof(f->f));
+		f->f.count = key;
+	} else {
+		if (conf == KRT_POSSIBLE) {
+			e->possible_total++;
+			if (e->possible_kept >= e->cfg.possible_max)
+				return NULL;
+			e->possible_kept++;
+		}
+		f = found_new(e, key);
+		if (!f)
+			return NULL;
+		f->f.count = 1;
+	}
+	f->f.rule = rule;
+	f->f.confidence = conf;
+	f->f.view = view;
+	f->f.level = level;
+	return f;
+}
+
+static void side_of(struct krt_engine *e, const struct krt_op_info *op, const char *what, unsigned know,
+		    const struct krt_pair *p, struct krt_side *side, struct krt_operation *out, char *api, size_t api_len,
+		    char *stream, size_t stream_len)
+{
+	const struct krt_kernel_info *k = op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
+
+	side->api = op_api(e, op, api, api_len);
+	side->what = what;
+	side->stream = krt_stream_text(op->stream, stream, stream_len);
+	side->detail = op->detail;
+	side->seq = op->seq;
+	side->host = !op->stream;
+	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD;
+	side->word = know == KRT_KNOW_WORD;
+	out->what = what;
+	out->api = take(e, side->api);
+	out->kernel = k ? take(e, k->name) : NULL;
+	out->stream = take(e, side->stream);
+	out->sequence = op->seq;
+	if (p->from < p->end) {
+		out->range_base = p->from;
+		out->range_len = p->end - p->from;
+	}
+	out->knowledge = know_text(know);
+	out->stack_id = op->stack;
+}
+
+static uint64_t op_key(uint64_t h, const struct krt_op_info *op)
+{
+	return op ? mix(mix(mix(h, op->api), op->stack), op->kernel) : mix(h, 0);
+}
+
+static uint64_t op_print(const struct krt_engine *e, uint64_t h, const struct krt_op_info *op)
+{
+	const struct krt_kernel_info *k = op && op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
+
+	if (!op)
+		return mix(h, 0);
+	h = mix_text(h, api_base(op->api));
+	return k ? mix_text(h, k->name) : h;
+}
+
+static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
+{
+	char cur_api[256], prev_api[256], cur_stream[160], prev_stream[160], other[160], buffer[256];
+	struct krt_facts facts = { .rule = p->rule, .confidence = p->confidence, .view = p->view };
+	struct krt_found *f;
+	uint64_t key = mix(0, p->rule), print;
+
+	key = op_key(op_key(key, p->cur), p->prev);
+	if (p->mem)
+		key = mix(mix(mix(key, p->mem->kind), p->mem->made.api), p->mem->made.stack);
+	f = admit(e, key, p->rule, p->confidence, p->view);
+	if (!f)
+		return;
+	print = mix_text(14695981039346656037ull, krt_rules[p->rule].id);
+	print = op_print(e, op_print(e, print, p->cur), p->prev);
+	if (p->mem) {
+		print = mix_text(print, krt_mem_kind_name(p->mem->kind));
+		print = mix_text(print, p->mem->made.seq ? api_base(p->mem->made.api) : "");
+		krt_buffer_of(e, p->mem, p->from, p->end, &f->f.buffer);
+		krt_buffer_text(&f->f.buffer, buffer, sizeof(buffer));
+		facts.buffer = buffer;
+		facts.offset = f->f.buffer.offset;
+		facts.len = f->f.buffer.len;
+		facts.size = f->f.buffer.size;
+		f->f.buffer.name = take(e, f->f.buffer.name);
+		f->alloc_stack = p->mem->made.seq ? p->mem->made.stack : 0;
+		f->freed_stack = p->mem->freed.seq ? p->mem->freed.stack : 0;
+	}
+	f->f.fingerprint = print;
+	side_of(e, p->cur, p->cur_what, p->cur_know, p, &facts.cur, &f->f.current, cur_api, sizeof(cur_api), cur_stream,
+		sizeof(cur_stream));
+	if (p->prev) {
+		side_of(e, p->prev, p->prev_what, p->prev_know, p, &facts.prev, &f->f.previous, prev_api, sizeof(prev_api),
+			prev_stream, sizeof(prev_stream));
+		order_facts(e, p->cur, p->prev, &facts, other, sizeof(other));
+	}
+	facts.same_op = p->same_op;
+	set_texts(e, &f->f, &facts);
+}
+
+void krt_pairs_flush(struct krt_engine *e)
+{
+	for (uint32_t i = 1; i < e->pairs; i++) {
+		struct krt_pair *p = &e->pair[i];
+
+		if (!e->heap.failed)
+			found_of_pair(e, p);
+		krt_op_unref(&e->heap, p->cur);
+		if (p->prev)
+			krt_op_unref(&e->heap, p->prev);
+	}
+	e->pairs = 0;
+	e->round++;
+}
+
+void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape, uint32_t alloc_stack)
+{
+	enum krt_level level;
+	struct krt_found *f;
+	uint64_t key = mix(mix(mix(0, facts->rule), shape->current.stack_id), shape->previous.stack_id), print, count;
+
+	key = mix_text(mix_text(key, facts->cur.api), facts->prev.api);
+	key = mix_text(key, shape->buffer.allocated_by);
+	f = admit(e, key, facts->rule, facts->confidence, facts->view);
+	if (!f)
+		return;
+	count = f->f.count;
+	print = mix_text(mix_text(mix_text(14695981039346656037ull, krt_rules[facts->rule].id), facts->cur.api),
+			 facts->prev.api);
+	print = mix_text(mix_text(print, shape->buffer.kind), shape->buffer.allocated_by);
+	level = f->f.level;
+	f->f = *shape;
+	f->f.level = level;
+	f->f.rule = facts->rule;
+	f->f.confidence = facts->confidence;
+	f->f.view = facts->view;
+	f->f.count = count;
+	f->f.fingerprint = print;
+	f->alloc_stack = alloc_stack;
+	f->f.current.api = take(e, shape->current.api);
+	f->f.current.kernel = take(e, shape->current.kernel);
+	f->f.current.stream = take(e, shape->current.stream);
+	f->f.previous.api = take(e, shape->previous.api);
+	f->f.previous.kernel = take(e, shape->previous.kernel);
+	f->f.previous.stream = take(e, shape->previous.stream);
+	f->f.buffer.name = take(e, shape->buffer.name);
+	set_texts(e, &f->f, facts);
+}
+
+/* --- the report ----------------------------------------------------------------------- */
+
+static bool copy_stack(const struct krt_engine *e, struct krt_arena *a, uint32_t id, struct krt_stack *out)
+{
+	const struct krt_stack_info *s = id ? krt_stack_get(&e->obj, id) : NULL;
+
+	out->depth = 0;
+	out->frame = NULL;
+	if (!s || !s->depth)
+		return true;
+	out->frame = krt_arena_alloc(a, s->depth * sizeof(*out->frame));
+	if (!out->frame)
+		return false;
+	out->depth = s->depth;
+	for (unsigned i = 0; i < s->depth; i++) {
+		/* a return address: the call is before it */
+		const struct krt_module_info *m = krt_module_at(&e->obj, s->pc[i] - 1);
+
+		out->frame[i].pc = s->pc[i];
+		if (!m)
+			continue;
+		out->frame[i].module = krt_arena_strdup(a, m->path);
+		out->frame[i].offset = s->pc[i] - m->bias;
+		out->frame[i].internal = m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER ||
+					 m->role == KRT_MODULE_CUDA;
+	}
+	return true;
+}
+
+static bool copy_text(struct krt_arena *a, const char **s)
+{
+	if (!*s)
+		return true;
+	*s = krt_arena_strdup(a, *s);
+	return *s != NULL;
+}
+
+static bool copy_operation(const struct krt_engine *e, struct krt_arena *a, struct krt_operation *o)
+{
+	return copy_text(a, &o->api) && copy_text(a, &o->kernel) && copy_text(a, &o->stream) &&
+	       copy_stack(e, a, o->stack_id, &o->stack);
+}
+
+int krt_judge_report(const struct krt_engine *e, struct krt_report *r, int pid)
+{
+	for (const struct krt_found *f = e->found; f; f = f->hh.next) {
+		struct krt_finding *out;
+
+		/* a half-made one (no memory) is none */
+		if (!f->f.message || !f->f.current.api)
+			continue;
+		out = krt_report_add_finding(r);
+		if (!out)
+			return -ENOMEM;
+		*out = f->f;
+		out->pid = pid;
+		if (!copy_text(r->arena, &out->message) || !copy_text(r->arena, &out->fix) ||
+		    !copy_text(r->arena, &out->order_exists) || !copy_text(r->arena, &out->order_missing) ||
+		    !copy_text(r->arena, &out->buffer.name) || !copy_operation(e, r->arena, &out->current) ||
+		    !copy_operation(e, r->arena, &out->previous) ||
+		    !copy_stack(e, r->arena, f->alloc_stack, &out->buffer.allocated_at) ||
+		    !copy_stack(e, r->arena, f->freed_stack, &out->buffer.freed_at)) {
+			r->nfindings--;
+			return -ENOMEM;
+		}
+	}
+	r->possible_total += e->possible_total;
+	return 0;
+}
+
+void krt_judge_free(struct krt_engine *e)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_found *f, *tmp;
+
+	krt_pairs_flush(e);
+	HASH_ITER(hh, e->found, f, tmp) {
+		HASH_DELETE(hh, e->found, f);
+		drop_texts(e, &f->f);
+		krt_heap_free(heap, f, sizeof(*f));
+	}
+	krt_heap_free(heap, e->pair, e->pairs_cap * sizeof(*e->pair));
+}

@@ -1,0 +1,894 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Contexts, streams, events, waits on host and device, captures, value waits
+ * and the notes that make order.
+ *
+ * Which calls a wait of another thread is in time for is the ordering module's
+ * business (krt_order_at): here an edge is an edge.
+ */
+#include "engine_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- operations on streams ------------------------------------------------------ */
+
+struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+				enum krt_op_class class)
+{
+	struct krt_op_info *op = krt_op_new(&e->obj, c, s, class);
+
+	if (op)
+		op->stamp = krt_order_begin(e->order, s->domain);
+	return op;
+}
+
+bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s)
+{
+	if (!s->capture)
+		return false;
+	e->cov.captured_calls++;
+	return true;
+}
+
+/* --- the host's knowledge -------------------------------------------------------- */
+
+/* What the host has seen complete has had its value waits satisfied. */
+static void settle_external(struct krt_engine *e, struct krt_stream_info *s)
+{
+	uint32_t n = 0;
+
+	s->external = s->external_own = false;
+	for (uint32_t i = 0; i < e->value_waits; i++) {
+		if (e->value_wait[i].stream == s)
+			krt_stream_unref(&e->obj, s);
+		else
+			e->value_wait[n++] = e->value_wait[i];
+	}
+	e->value_waits = n;
+}
+
+void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem, struct krt_stream_info *s,
+		   const struct krt_op_info *op, const struct krt_snapshot *before, struct krt_context_info *ctx)
+{
+	unsigned all = krt_sem_views(sem, KRT_EDGE_ALL);
+	unsigned device = krt_sem_views(sem, KRT_EDGE_DEVICE) & ~all;
+	unsigned context = krt_sem_views(sem, KRT_EDGE_CONTEXT) & ~(all | device);
+	unsigned blocking = krt_sem_views(sem, KRT_EDGE_BLOCKING) & ~(all | device | context);
+	unsigned stream = krt_sem_views(sem, KRT_EDGE_STREAM) & ~(all | device | context | blocking);
+	unsigned own = krt_sem_views(sem, KRT_EDGE_OP) & ~(all | device | context | blocking | stream);
+	unsigned earlier = krt_sem_views(sem, KRT_EDGE_EARLIER) & ~(all | device | context | blocking | stream | own);
+
+	for (uint32_t i = 0; all && i < e->obj.ncontexts; i++)
+		krt_order_host_join_context(e->order, e->obj.all_contexts[i]->id, all);
+	if (device && ctx)
+		krt_order_host_join_device(e->order, ctx->device, device);
+	if (context && ctx) {
+		krt_order_host_join_context(e->order, ctx->id, context);
+		/* of a primary context also its green contexts */
+		for (uint32_t i = 0; i < e->obj.ncontexts && !ctx->green; i++) {
+			const struct krt_context_info *k = e->obj.all_contexts[i];
+
+			if (k->green && k->device == ctx->device)
+				krt_order_host_join_context(e->order, k->id, context);
+		}
+	}
+	if (blocking && s) {
+		krt_order_host_join_stream(e->order, s->domain, blocking);
+		for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
+			if (k->stream->ctx->id == s->ctx->id && k->stream->kind == KRT_STREAM_BLOCKING)
+				krt_order_host_join_stream(e->order, k->stream->domain, blocking);
+	}
+	if (stream && s)
+		krt_order_host_join_stream(e->order, s->domain, stream);
+	if (own && op)
+		krt_order_host_join_stamp(e->order, op->stamp, own);
+	if (earlier && before)
+		krt_order_host_join(e->order, before, earlier);
+	if (s && (blocking | stream | own) & KRT_IN_DOC)
+		krt_waits_note(&e->host_waits, s->domain, c->rec->t0, c->rec->t0);
+}
+
+/* --- events ------------------------------------------------------------------------ */
+
+static const char *event_text(const struct krt_event_info *ev, char *buf, size_t len)
+{
+	if (ev->name)
+		snprintf(buf, len, "event \"%s\"", ev->name);
+	else
+		snprintf(buf, len, "event 0x%llx", (unsigned long long)ev->handle);
+	return buf;
+}
+
+static const char *base_of(const struct krt_op_info *op)
+{
+	return krt_api[op->api].base;
+}
+
+/* A rule about an event: what the call in hand does with it. */
+static void event_finding(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+			  struct krt_event_info *ev, enum krt_rule_id rule, const struct krt_op_info *prev)
+{
+	char name[160], stream[160], prev_stream[160], third[160];
+	struct krt_facts f = { .rule = rule, .confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS };
+	struct krt_finding shape;
+
+	if (!e->judge)
+		return;
+	memset(&shape, 0, sizeof(shape));
+	f.event = event_text(ev, name, sizeof(name));
+	f.cur.api = c->api->base;
+	f.cur.what = "wait";
+	f.cur.stream = krt_stream_text(s, stream, sizeof(stream));
+	f.cur.seq = c->rec->t0;
+	f.cur.host = !s;
+	f.prev.api = base_of(prev);
+	f.prev.what = "record";
+	f.prev.stream = krt_stream_text(prev->stream, prev_stream, sizeof(prev_stream));
+	f.prev.seq = prev->seq;
+	if (rule == KRT_RULE_EVENT_OVERWRITTEN && ev->record_op) {
+		f.third_stream = krt_stream_text(ev->record_op->stream, third, sizeof(third));
+		f.third_seq = ev->record_seq;
+	}
+	shape.current.what = f.cur.what;
+	shape.current.api = f.cur.api;
+	shape.current.stream = f.cur.stream;
+	shape.current.sequence = f.cur.seq;
+	shape.current.stack_id = c->rec->stack;
+	shape.current.knowledge = "api";
+	shape.previous.what = f.prev.what;
+	shape.previous.api = f.prev.api;
+	shape.previous.stream = f.prev.stream;
+	shape.previous.sequence = f.prev.seq;
+	shape.previous.stack_id = prev->stack;
+	shape.previous.knowledge = "api";
+	krt_find(e, &f, &shape, 0);
+}
+
+static void event_failed(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+			 struct krt_event_info *ev)
+{
+	event_finding(e, c, s, ev, KRT_RULE_EVENT_FAILED, ev->failed);
+	krt_op_unref(&e->heap, ev->failed);
+	ev->failed = NULL;
+}
+
+/* A wait, sync or query binds to the present record. */
+static void event_bind(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+		       struct krt_event_info *ev)
+{
+	ev->bound = true;
+	if (!c->ok)
+		return;
+	if (ev->failed) {
+		if (!ev->failed_record && s && ev->failed->stream == s) { /* tried again, and it worked */
+			krt_op_unref(&e->heap, ev->failed);
+			ev->failed = NULL;
+		} else {
+			event_failed(e, c, s, ev);
+		}
+	}
+	if (ev->overwritten) {
+		event_finding(e, c, s, ev, KRT_RULE_EVENT_OVERWRITTEN, ev->overwritten);
+		krt_op_unref(&e->heap, ev->overwritten);
+		ev->overwritten = NULL;
+	}
+}
+
+/* Takes over snap. */
+static void record(struct krt_engine *e, const struct krt_call *c, struct krt_event_info *ev,
+		   struct krt_stream_info *s, struct krt_snapshot *snap)
+{
+	struct krt_op_info *op = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER);
+	struct krt_op_info *old = ev->record_op;
+
+	if (!snap || !op) {
+		if (snap)
+			krt_snapshot_unref(e->order, snap);
+		if (op)
+			krt_op_unref(&e->heap, op);
+		return;
+	}
+	op->stamp = krt_snapshot_stamp(snap);
+	if (ev->failed && !ev->failed_record)
+		event_failed(e, c, s, ev);
+	if (ev->overwritten && krt_snapshot_has(snap, KRT_VIEW_DOC, ev->overwritten->stamp)) {
+		krt_op_unref(&e->heap, ev->overwritten);
+		ev->overwritten = NULL;
+	}
+	if (!ev->overwritten && ev->record && !ev->bound && old && old->stream && old->stream != s &&
+	    !krt_snapshot_has(snap, KRT_VIEW_DOC, old->stamp)) {
+		krt_op_ref(old);
+		ev->overwritten = old;
+	}
+	krt_event_set(&e->obj, ev, snap, op);
+	ev->external = s && (s->external || s->external_own);
+	krt_op_unref(&e->heap, op);
+	e->cov.events_recorded++;
+}
+
+void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event, struct krt_stream_info *s,
+		      struct krt_snapshot *snap)
+{
+	struct krt_event_info *ev = krt_event_get(&e->obj, event, true);
+
+	if (ev)
+		record(e, c, ev, s, krt_snapshot_ref(snap));
+}
+
+static void event_record(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, true);
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+
+	if (!ev || !s)
+		return;
+	if (krt_capturing(e, s)) {
+		if (!(c->flags & 1)) { /* not EXTERNAL: a captured event */
+			krt_event_set(&e->obj, ev, NULL, NULL);
+			ev->capture = s->capture;
+		}
+		return;
+	}
+	record(e, c, ev, s, krt_order_record(e->order, s->domain));
+}
+
+static void stream_wait(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, true);
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	char text[160];
+
+	if (!ev || !s)
+		return;
+	if (ev->capture && !s->capture) { /* pulled into the capture */
+		s->capture = ev->capture;
+		e->cov.captured_calls++;
+		return;
+	}
+	if (krt_capturing(e, s))
+		return;
+	e->cov.waits++;
+	event_bind(e, c, s, ev);
+	krt_site_wait(e, c, ev, ev->record != NULL, krt_stream_text(s, text, sizeof(text)));
+	if (!ev->record)
+		return;
+	krt_order_wait(e->order, s->domain, ev->record, KRT_IN_BOTH);
+	krt_waits_note(&s->waits, ev->record_domain, c->rec->t0, ev->record_seq);
+	if (ev->external)
+		s->external = true;
+}
+
+static void context_record(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, true);
+	struct krt_context_info *ctx = krt_context_get(&e->obj, c->ctx);
+
+	if (ev && ctx)
+		record(e, c, ev, NULL, krt_order_record_context(e->order, ctx->id));
+}
+
+static void context_wait(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, true);
+	struct krt_context_info *ctx = krt_context_get(&e->obj, c->ctx);
+
+	if (!ev || !ctx)
+		return;
+	e->cov.waits++;
+	event_bind(e, c, NULL, ev);
+	krt_site_wait(e, c, ev, ev->record != NULL, "context");
+	if (ev->record)
+		krt_order_wait_context(e->order, ctx->id, ev->record, KRT_IN_BOTH);
+}
+
+/* Sync, query that succeeded, elapsed time. */
+static void event_known(struct krt_engine *e, const struct krt_call *c, struct krt_event_info *ev, enum krt_sem_id sem)
+{
+	unsigned views = krt_sem_views(sem, KRT_EDGE_EVENT);
+
+	event_bind(e, c, NULL, ev);
+	if (!ev->record || !c->ok)
+		return;
+	krt_order_host_join(e->order, ev->record, views);
+	if (views & KRT_IN_DOC)
+		krt_waits_note(&e->host_waits, ev->record_domain, c->rec->t0, ev->record_seq);
+}
+
+static void event_host(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, c->ok), *end;
+	enum krt_sem_id sem = krt_sem_of_op(c->op);
+
+	if (!ev || ev->capture)
+		return;
+	event_known(e, c, ev, sem);
+	if (c->op == KRT_OP_EVENT_ELAPSED) {
+		end = krt_event_get(&e->obj, c->event2, c->ok);
+		if (end && !end->capture)
+			event_known(e, c, end, sem);
+		return;
+	}
+	if (!c->ok)
+		return;
+	if (c->op == KRT_OP_EVENT_SYNC) {
+		e->cov.syncs++;
+		krt_site_wait(e, c, ev, ev->record != NULL, "host");
+	}
+	if (ev->record)
+		krt_site_sync(e, c);
+}
+
+/* A record or wait that failed: it orders nothing, and the event is remembered for it. */
+static void event_call_failed(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, false);
+	struct krt_stream_info *s = NULL;
+	struct krt_op_info *op;
+
+	if (!ev || !e->judge)
+		return;
+	if (krt_has(c, KRT_ROLE_STREAM)) {
+		/* the handle may be the very thing that is wrong: nothing is made of it */
+		s = c->stream > 2 ? krt_stream_find(&e->obj, c->stream) : krt_call_stream(e, c, c->stream);
+	}
+	op = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER);
+	if (!op)
+		return;
+	if (ev->failed)
+		krt_op_unref(&e->heap, ev->failed);
+	ev->failed = op;
+	ev->failed_record = c->op == KRT_OP_EVENT_RECORD || c->op == KRT_OP_CTX_RECORD || c->op == KRT_OP_GREEN_RECORD;
+}
+
+/* --- host waits on streams and contexts ----------------------------------------------- */
+
+static void stream_host(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	enum krt_sem_id sem = krt_sem_of_op(c->op);
+
+	if (!s || s->capture)
+		return;
+	if (c->op == KRT_OP_STREAM_SYNC) {
+		sem = s->kind == KRT_STREAM_LEGACY ? KRT_SEM_STREAM_SYNC_LEGACY : KRT_SEM_STREAM_SYNC;
+		e->cov.syncs++;
+	}
+	krt_host_edge(e, c, sem, s, NULL, NULL, s->ctx);
+	settle_external(e, s);
+	krt_site_sync(e, c);
+}
+
+static void context_host(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_context_info *ctx = krt_has(c, KRT_ROLE_CTX) && c->ctx ? krt_context_get(&e->obj, c->ctx) :
+									    krt_call_context(e, c);
+
+	if (!ctx)
+		return;
+	e->cov.syncs++;
+	krt_host_edge(e, c, KRT_SEM_CTX_SYNC, NULL, NULL, NULL, ctx);
+	for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
+		if (k->stream->ctx->id == ctx->id) {
+			krt_waits_note(&e->host_waits, k->stream->domain, c->rec->t0, c->rec->t0);
+			settle_external(e, k->stream);
+		}
+	krt_site_sync(e, c);
+}
+
+/* --- streams and captures ------------------------------------------------------------ */
+
+static void stream_create(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_context_info *ctx = c->op == KRT_OP_GREEN_STREAM ? krt_context_get(&e->obj, c->ctx) :
+								      krt_call_context(e, c);
+
+	if (ctx && c->out_handle)
+		krt_stream_make(&e->obj, c->out_handle, ctx,
+				c->flags & 1 ? KRT_STREAM_NON_BLOCKING : KRT_STREAM_BLOCKING);
+}
+
+static void capture_begin(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+
+	if (s)
+		s->capture = ++e->captures;
+}
+
+static void capture_end(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	unsigned id = s ? s->capture : 0;
+
+	/* unmatched, or another thread's: the capture goes on; any other result ends it */
+	if (!id || c->rec->result == 903 || c->rec->result == 908)
+		return;
+	for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
+		if (k->stream->capture == id)
+			k->stream->capture = 0;
+	for (struct krt_event_info *ev = e->obj.events; ev; ev = ev->hh.next)
+		if (ev->capture == id) {
+			ev->capture = 0;
+			ev->known = false; /* captured: a wait for it is an error and not a wait for nothing */
+		}
+}
+
+/* --- flags in memory ------------------------------------------------------------------ */
+
+static uint64_t flag_key(const struct krt_engine *e, uint64_t addr)
+{
+	const struct krt_mem *m = krt_mem_at(&e->mem, addr);
+	uint64_t off;
+
+	if (!m)
+		return addr;
+	off = m->space_off + (addr - m->node.key);
+	return m->space->id << 44 ^ off ^ 1ull << 63;
+}
+
+static struct krt_flag *flag_get(struct krt_engine *e, uint64_t key, bool make)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_flag *f;
+
+	HASH_FIND(hh, e->flags, &key, sizeof(key), f);
+	if (f || !make || e->nflags >= KRT_FLAGS_MAX)
+		return f;
+	f = krt_heap_alloc(heap, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->key = key;
+	HASH_ADD(hh, e->flags, key, sizeof(f->key), f);
+	if (!f->hh.tbl) {
+		krt_heap_free(heap, f, sizeof(*f));
+		return NULL;
+	}
+	e->nflags++;
+	return f;
+}
+
+static bool satisfies(uint64_t have, uint64_t want, unsigned condition, unsigned bytes)
+{
+	if (bytes == 4) {
+		have &= UINT32_MAX;
+		want &= UINT32_MAX;
+	}
+	switch (condition & 3) {
+	case 0: /* GEQ, wrapping */
+		return bytes == 4 ? (int32_t)((uint32_t)have - (uint32_t)want) >= 0 : (int64_t)(have - want) >= 0;
+	case 1: return have == want;
+	case 2: return have & want;
+	default: return bytes == 4 ? (uint32_t)~(have | want) != 0 : ~(have | want) != 0;
+	}
+}
+
+static void value_write(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, uint64_t addr,
+			uint64_t value, unsigned flags)
+{
+	uint64_t key = flag_key(e, addr);
+	struct krt_flag *f = flag_get(e, key, true);
+	struct krt_snapshot *snap = flags & 1 ? NULL : krt_order_record(e->order, s->domain);
+	uint32_t n = 0;
+	unsigned at;
+
+	if (!f) {
+		if (snap)
+			krt_snapshot_unref(e->order, snap);
+		return;
+	}
+	at = f->count++ % KRT_RELEASES;
+	if (f->release[at].snap)
+		krt_snapshot_unref(e->order, f->release[at].snap);
+	f->release[at].value = value;
+	f->release[at].seq = c->rec->t0;
+	f->release[at].snap = snap;
+	f->release[at].domain = s->domain;
+	/* waits issued before */
+	for (uint32_t i = 0; i < e->value_waits; i++) {
+		struct krt_value_wait *w = &e->value_wait[i];
+
+		if (w->key != key || w->stream == s || !satisfies(value, w->value, w->condition, w->bytes)) {
+			e->value_wait[n++] = *w;
+			continue;
+		}
+		if (snap) {
+			krt_order_wait(e->order, w->stream->domain, snap, KRT_IN_BOTH);
+			krt_waits_note(&w->stream->waits, s->domain, w->seq, c->rec->t0);
+		}
+		w->stream->external_own = false;
+		for (uint32_t k = 0; k < e->value_waits; k++)
+			if (k != i && e->value_wait[k].stream == w->stream && (k < n || k > i))
+				w->stream->external_own = true;
+		krt_stream_unref(&e->obj, w->stream);
+	}
+	e->value_waits = n;
+}
+
+static void value_wait(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, uint64_t addr,
+		       uint64_t value, unsigned flags, unsigned bytes)
+{
+	uint64_t key = flag_key(e, addr);
+	struct krt_flag *f = flag_get(e, key, false);
+	struct krt_value_wait *w;
+	bool met = false;
+
+	for (unsigned i = 0; f && i < f->count && i < KRT_RELEASES; i++) {
+		if (!satisfies(f->release[i].value, value, flags, bytes))
+			continue;
+		met = true;
+		if (!f->release[i].snap)
+			continue;
+		krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
+		krt_waits_note(&s->waits, f->release[i].domain, c->rec->t0, f->release[i].seq);
+	}
+	if (met)
+		return;
+	/* The writer is not known yet: a later call, a kernel, the CPU, a network card. */
+	s->external_own = true;
+	if (e->value_waits >= KRT_VALUE_WAITS ||
+	    !krt_heap_grow(&e->heap, &e->value_wait, &e->value_waits_cap, e->value_waits, sizeof(*w))) {
+		s->external = true;
+		return;
+	}
+	w = &e->value_wait[e->value_waits++];
+	w->key = key;
+	w->value = value;
+	w->condition = flags;
+	w->bytes = bytes;
+	w->seq = c->rec->t0;
+	w->stream = s;
+	s->refs++;
+}
+
+void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t addr)
+{
+	struct krt_flag *f = e->flags ? flag_get(e, flag_key(e, addr), false) : NULL;
+
+	for (unsigned i = 0; f && i < f->count && i < KRT_RELEASES; i++)
+		if (f->release[i].snap && f->release[i].domain != s->domain)
+			krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
+}
+
+static void value_op(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	struct krt_op_info *op;
+
+	if (!s || krt_capturing(e, s))
+		return;
+	op = krt_enqueue(e, c, s, KRT_OPC_OTHER);
+	if (!op)
+		return;
+	krt_op_unref(&e->heap, op);
+	if (c->op == KRT_OP_WRITE_VALUE) {
+		value_write(e, c, s, c->addr, c->value, c->flags);
+	} else if (c->op == KRT_OP_WAIT_VALUE) {
+		value_wait(e, c, s, c->addr, c->value, c->flags, krt_elem_size(c->api));
+	} else {
+		for (uint32_t at = 0; c->memops.data && at + 48 <= c->memops.len; at += 48) {
+			struct { uint32_t op, pad; uint64_t addr, value; uint32_t flags, pad2; } m;
+
+			memcpy(&m, (const char *)c->memops.data + at, sizeof(m));
+			if (m.op == 2 || m.op == 5)
+				value_write(e, c, s, m.addr, m.op == 2 ? (uint32_t)m.value : m.value, m.flags);
+			else if (m.op == 1 || m.op == 4)
+				value_wait(e, c, s, m.addr, m.op == 1 ? (uint32_t)m.value : m.value, m.flags,
+					   m.op == 1 ? 4 : 8);
+		}
+	}
+}
+
+/* --- order made outside CUDA -------------------------------------------------------- */
+
+static struct krt_token *token_get(struct krt_engine *e, struct krt_token **table, uint32_t *count, uint64_t key,
+				   bool make)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_token *t;
+
+	HASH_FIND(hh, *table, &key, sizeof(key), t);
+	if (t || !make)
+		return t;
+	if (*count >= KRT_TOKENS_MAX) { /* the oldest goes: hashes keep the order of insertion */
+		t = *table;
+		HASH_DELETE(hh, *table, t);
+		krt_snapshot_unref(e->order, t->snap);
+		krt_heap_free(heap, t, sizeof(*t));
+		--*count;
+	}
+	t = krt_heap_alloc(heap, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->key = key;
+	HASH_ADD(hh, *table, key, sizeof(t->key), t);
+	if (!t->hh.tbl) {
+		krt_heap_free(heap, t, sizeof(*t));
+		return NULL;
+	}
+	++*count;
+	return t;
+}
+
+static void token_drop(struct krt_engine *e, struct krt_token **table, uint32_t *count, struct krt_token *t)
+{
+	struct krt_heap *heap = &e->heap;
+
+	HASH_DELETE(hh, *table, t);
+	if (t->snap)
+		krt_snapshot_unref(e->order, t->snap);
+	krt_heap_free(heap, t, sizeof(*t));
+	--*count;
+}
+
+static void order_note(struct krt_engine *e, const struct krt_call *c)
+{
+	bool host = c->stream == UINT64_MAX, release = c->op == KRT_OP_NOTE_ORDER_RELEASE;
+	struct krt_stream_info *s = host ? NULL : krt_call_stream(e, c, c->stream);
+	struct krt_token *t;
+	struct krt_snapshot *snap, *both;
+
+	if (!host && (!s || s->capture))
+		return;
+	t = token_get(e, &e->tokens, &e->ntokens, c->token, release);
+	if (!t)
+		return;
+	if (!release) {
+		if (!t->snap)
+			return;
+		if (host)
+			krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
+		else
+			krt_order_wait(e->order, s->domain, t->snap, KRT_IN_BOTH);
+		return;
+	}
+	snap = host ? krt_order_record_host(e->order) : krt_order_record(e->order, s->domain);
+	if (snap && t->snap) {
+		both = krt_snapshot_join(e->order, t->snap, snap);
+		krt_snapshot_unref(e->order, snap);
+		if (!both)
+			return;
+		krt_snapshot_unref(e->order, t->snap);
+		snap = both;
+	}
+	if (snap)
+		t->snap = snap;
+}
+
+/* --- host functions ------------------------------------------------------------------- */
+
+static void host_function(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	struct krt_snapshot *before;
+	struct krt_op_info *op;
+	struct krt_token *t;
+
+	if (!s || krt_capturing(e, s))
+		return;
+	e->cov.host_functions++;
+	op = krt_enqueue(e, c, s, KRT_OPC_OTHER);
+	if (!op)
+		return;
+	krt_op_unref(&e->heap, op);
+	/*
+	 * It starts after what the stream held before; its own epoch in the snapshot
+	 * stands for nothing that anybody asks for.
+	 */
+	before = krt_order_record(e->order, s->domain);
+	t = before ? token_get(e, &e->hostfns, &e->nhostfns, c->rec->t0, true) : NULL;
+	if (t && !t->snap)
+		t->snap = before;
+	else if (before)
+		krt_snapshot_unref(e->order, before);
+}
+
+static void host_function_runs(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_token *t = token_get(e, &e->hostfns, &e->nhostfns, c->token, false);
+
+	if (!t)
+		return;
+	if (c->op == KRT_OP_HOSTFN_ENTER)
+		krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
+	else
+		token_drop(e, &e->hostfns, &e->nhostfns, t);
+}
+
+/* --- other stream operations ------------------------------------------------------------ */
+
+static void plain_op(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	struct krt_op_info *op;
+
+	if (!s || krt_capturing(e, s))
+		return;
+	op = krt_enqueue(e, c, s, KRT_OPC_OTHER);
+	if (!op)
+		return;
+	krt_op_unref(&e->heap, op);
+	if (c->op == KRT_OP_EXT_SEM_WAIT)
+		s->external = true;
+	if (c->op == KRT_OP_GRAPH_LAUNCH) {
+		e->cov.graph_launches++;
+		krt_site_work(e, c);
+	}
+}
+
+static void name_note(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_event_info *ev;
+	struct krt_stream_info *s;
+	char **name;
+
+	if (!c->string.data)
+		return;
+	if (c->bytes) {
+		krt_name_set(&e->mem, c->addr, c->bytes, c->string.data, c->string.len);
+		return;
+	}
+	s = c->addr <= 2 ? krt_call_stream(e, c, c->addr) : krt_stream_find(&e->obj, c->addr);
+	ev = s ? NULL : krt_event_get(&e->obj, c->addr, false);
+	if (!s && !ev)
+		return;
+	name = s ? &s->name : &ev->name;
+	krt_heap_freestr(heap, *name);
+	*name = krt_heap_strndup(heap, c->string.data, strnlen(c->string.data, c->string.len));
+}
+
+static void context_made(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_context_info *ctx;
+
+	if (!c->out_handle)
+		return;
+	if (c->op == KRT_OP_GREEN_CTX) {
+		ctx = krt_context_get(&e->obj, c->ctx);
+		if (ctx)
+			krt_context_alias(&e->obj, c->out_handle, ctx);
+		return;
+	}
+	HASH_FIND(hh, e->obj.contexts, &c->out_handle, sizeof(c->out_handle), ctx);
+	if (ctx && c->op == KRT_OP_PRIMARY_RETAIN) {
+		if (!ctx->known && ctx->device != (uint32_t)c->device) {
+			/* a guess is put right as long as nothing rests on it */
+			krt_context_end(&e->obj, ctx);
+			ctx = krt_context_make(&e->obj, c->out_handle, c->device);
+		}
+	} else {
+		ctx = krt_context_make(&e->obj, c->out_handle, c->device);
+	}
+	if (!ctx)
+		return;
+	ctx->known = true;
+	ctx->primary |= c->op == KRT_OP_PRIMARY_RETAIN;
+	ctx->green = c->op == KRT_OP_GREEN_CREATE;
+	if (c->op == KRT_OP_CTX_CREATE)
+		ctx->flags = c->flags;
+}
+
+static void context_flags(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_context_info *ctx = krt_call_context(e, c);
+
+	if (c->op == KRT_OP_CTX_FLAGS) {
+		if (ctx)
+			ctx->flags = c->flags;
+		return;
+	}
+	for (uint32_t i = 0; i < e->obj.ncontexts; i++)
+		if (e->obj.all_contexts[i]->primary && e->obj.all_contexts[i]->device == (uint32_t)c->device)
+			e->obj.all_contexts[i]->flags = c->flags;
+}
+
+void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_event_info *ev;
+
+	if (c->not_ready && (c->op == KRT_OP_EVENT_QUERY || c->op == KRT_OP_EVENT_ELAPSED)) {
+		event_host(e, c);
+		return;
+	}
+	if (!c->ok) {
+		switch (c->op) {
+		case KRT_OP_EVENT_RECORD:
+		case KRT_OP_CTX_RECORD:
+		case KRT_OP_GREEN_RECORD:
+		case KRT_OP_STREAM_WAIT_EVENT:
+		case KRT_OP_CTX_WAIT:
+		case KRT_OP_GREEN_WAIT: event_call_failed(e, c); break;
+		case KRT_OP_CAPTURE_END: capture_end(e, c); break;
+		default: break;
+		}
+		return;
+	}
+	switch (c->op) {
+	case KRT_OP_CTX_CREATE:
+	case KRT_OP_PRIMARY_RETAIN:
+	case KRT_OP_GREEN_CREATE:
+	case KRT_OP_GREEN_CTX: context_made(e, c); break;
+	case KRT_OP_CTX_FLAGS:
+	case KRT_OP_PRIMARY_FLAGS: context_flags(e, c); break;
+	case KRT_OP_CTX_SYNC: context_host(e, c); break;
+	case KRT_OP_CTX_RECORD:
+	case KRT_OP_GREEN_RECORD: context_record(e, c); break;
+	case KRT_OP_CTX_WAIT:
+	case KRT_OP_GREEN_WAIT: context_wait(e, c); break;
+	case KRT_OP_STREAM_CREATE:
+	case KRT_OP_GREEN_STREAM: stream_create(e, c); break;
+	case KRT_OP_STREAM_DESTROY: krt_stream_end(&e->obj, c->stream); break;
+	case KRT_OP_STREAM_SYNC:
+	case KRT_OP_STREAM_QUERY: stream_host(e, c); break;
+	case KRT_OP_STREAM_WAIT_EVENT: stream_wait(e, c); break;
+	case KRT_OP_EVENT_CREATE:
+		if (c->out_handle)
+			krt_event_make(&e->obj, c->out_handle);
+		break;
+	case KRT_OP_IPC_EVENT_OPEN:
+		ev = c->out_handle ? krt_event_make(&e->obj, c->out_handle) : NULL;
+		if (ev)
+			ev->imported = true;
+		break;
+	case KRT_OP_IPC_EVENT_GET: /* another process may record it from here on */
+		ev = krt_event_get(&e->obj, c->event, true);
+		if (ev)
+			ev->imported = true;
+		break;
+	case KRT_OP_EVENT_RECORD: event_record(e, c); break;
+	case KRT_OP_EVENT_SYNC:
+	case KRT_OP_EVENT_QUERY:
+	case KRT_OP_EVENT_ELAPSED: event_host(e, c); break;
+	case KRT_OP_EVENT_DESTROY: krt_event_end(&e->obj, c->event); break;
+	case KRT_OP_HOST_FUNC: host_function(e, c); break;
+	case KRT_OP_HOSTFN_ENTER:
+	case KRT_OP_HOSTFN_EXIT: host_function_runs(e, c); break;
+	case KRT_OP_CAPTURE_BEGIN: capture_begin(e, c); break;
+	case KRT_OP_CAPTURE_END: capture_end(e, c); break;
+	case KRT_OP_WRITE_VALUE:
+	case KRT_OP_WAIT_VALUE:
+	case KRT_OP_BATCH_MEM_OP: value_op(e, c); break;
+	case KRT_OP_NOTE_ORDER_RELEASE:
+	case KRT_OP_NOTE_ORDER_ACQUIRE: order_note(e, c); break;
+	case KRT_OP_NOTE_NAME: name_note(e, c); break;
+	case KRT_OP_MODULE_LOAD:
+	case KRT_OP_LIBRARY_LOAD:
+		krt_host_edge(e, c, krt_sem_of_op(c->op), NULL, NULL, NULL, krt_call_context(e, c));
+		break;
+	case KRT_OP_STREAM_ATTACH:
+	case KRT_OP_PREFETCH:
+	case KRT_OP_PREFETCH_BATCH:
+	case KRT_OP_DECOMPRESS_BATCH:
+	case KRT_OP_VMM_MAP_ARRAY:
+	case KRT_OP_EXT_SEM_SIGNAL:
+	case KRT_OP_EXT_SEM_WAIT:
+	case KRT_OP_GFX_MAP:
+	case KRT_OP_GFX_UNMAP:
+	case KRT_OP_GRAPH_LAUNCH:
+	case KRT_OP_GRAPH_UPLOAD: plain_op(e, c); break;
+	default: break;
+	}
+}
+
+void krt_sync_free(struct krt_engine *e)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_flag *f, *ftmp;
+	struct krt_token *t, *ttmp;
+
+	HASH_ITER(hh, e->flags, f, ftmp) {
+		HASH_DELETE(hh, e->flags, f);
+		for (unsigned i = 0; i < KRT_RELEASES; i++)
+			if (f->release[i].snap)
+				krt_snapshot_unref(e->order, f->release[i].snap);
+		krt_heap_free(heap, f, sizeof(*f));
+	}
+	for (uint32_t i = 0; i < e->value_waits; i++)
+		krt_stream_unref(&e->obj, e->value_wait[i].stream);
+	krt_heap_free(heap, e->value_wait, e->value_waits_cap * sizeof(*e->value_wait));
+	HASH_ITER(hh, e->tokens, t, ttmp)
+		token_drop(e, &e->tokens, &e->ntokens, t);
+	HASH_ITER(hh, e->hostfns, t, ttmp)
+		token_drop(e, &e->hostfns, &e->nhostfns, t);
+}

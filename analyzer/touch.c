@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which bytes an operation touches, and what it meets there.  Strided copies
+ * are taken row by row, so that what lies between the rows is not touched.
+ *
+ * Sure accesses meet sure ones: certain.  A kernel of which only a pointer is
+ * known is anchored at that byte: likely against a copy or set that writes the
+ * byte, possible where nothing but the allocation is shared, certain against the
+ * end of the allocation.
+ */
+#include "engine_int.h"
+
+#include <string.h>
+
+#define ANCHORS_MAX 4096      /* remembered pointers of one space */
+#define ROWS_MAX    (1u << 18) /* beyond, rows are not told apart: the allocation is noted as used */
+#define USERS_PRUNE 12
+
+bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev, const struct krt_stream_info *s,
+		   enum krt_finding_view *view)
+{
+	if ((prev->ctx && prev->ctx->sticky) || (s && s->ctx->sticky))
+		return false;
+	if (s && prev->stream != s && (s->external || s->external_own))
+		return false;
+	if (s ? krt_order_before_stream(e->order, KRT_VIEW_DOC, prev->stamp, s->domain) :
+		krt_order_before_host(e->order, KRT_VIEW_DOC, prev->stamp))
+		return false;
+	*view = (s ? krt_order_before_stream(e->order, KRT_VIEW_OBS, prev->stamp, s->domain) :
+		     krt_order_before_host(e->order, KRT_VIEW_OBS, prev->stamp)) ? KRT_DOCUMENTED_ONLY : KRT_BOTH_VIEWS;
+	return true;
+}
+
+/* The same for a source that the call reads by itself, or at any time from the call on. */
+static bool unordered_read(struct krt_engine *e, const struct krt_touch *t, const struct krt_op_info *prev,
+			   enum krt_finding_view *view)
+{
+	bool before[KRT_VIEWS];
+
+	if (t->read[KRT_VIEW_DOC] < KRT_READ_AT_CALL && t->read[KRT_VIEW_OBS] < KRT_READ_AT_CALL)
+		return krt_unordered(e, prev, t->stream, view);
+	if ((prev->ctx && prev->ctx->sticky) || t->stream->ctx->sticky || t->stream->external || t->stream->external_own)
+		return false;
+	for (int v = 0; v < KRT_VIEWS; v++)
+		before[v] = t->read[v] >= KRT_READ_AT_CALL ?
+				    krt_order_before_host(e->order, v, prev->stamp) :
+				    krt_order_before_stream(e->order, v, prev->stamp, t->stream->domain);
+	if (before[KRT_VIEW_DOC])
+		return false;
+	*view = before[KRT_VIEW_OBS] ? KRT_DOCUMENTED_ONLY : KRT_BOTH_VIEWS;
+	return true;
+}
+
+static const char *what_of(unsigned kind)
+{
+	switch (kind) {
+	case KRT_ACC_READ: return "read";
+	case KRT_ACC_WRITE: return "write";
+	case KRT_ACC_ATOMIC: return "write";
+	default: return "use";
+	}
+}
+
+static enum krt_rule_id race_rule(unsigned cur, unsigned prev)
+{
+	if (cur == KRT_ACC_READ)
+		return KRT_RULE_RACE_RAW;
+	return prev == KRT_ACC_READ ? KRT_RULE_RACE_WAR : KRT_RULE_RACE_WAW;
+}
+
+/* --- one piece of one allocation ------------------------------------------------- */
+
+struct meeting {
+	struct krt_engine *e;
+	const struct krt_touch *t;
+	struct krt_mem *mem;
+	enum krt_rule_id rule; /* of frees and host accesses */
+	bool may;
+	struct krt_op_info *op;
+	struct krt_stream_info *stream;
+	unsigned kind;
+};
+
+/* Where a key of the space is in the allocation's addresses. */
+static uint64_t key_to_addr(const struct krt_mem *m, uint64_t key)
+{
+	return m->kind == KRT_MEM_ARRAY ? key : key - m->space_off + m->node.key;
+}
+
+static uint64_t addr_to_key(const struct krt_mem *m, uint64_t addr)
+{
+	return m->kind == KRT_MEM_ARRAY ? addr : addr - m->node.key + m->space_off;
+}
+
+static void meet(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
+{
+	struct meeting *m = user;
+	const struct krt_touch *t = m->t;
+	struct krt_pair p = { .confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS };
+
+	if (prev->op == t->op) {
+		if (prev->item == t->item)
+			return;
+		p.same_op = true;
+	} else if (!unordered_read(m->e, t, prev->op, &p.view)) {
+		return;
+	}
+	p.rule = m->may ? KRT_RULE_RACE_WAR : race_rule(t->kind, prev->kind);
+	if (m->may)
+		p.confidence = KRT_LIKELY;
+	p.cur = t->op;
+	p.prev = prev->op;
+	p.cur_what = what_of(t->kind);
+	p.prev_what = what_of(prev->kind);
+	p.cur_know = t->know;
+	p.prev_know = prev->know;
+	p.mem = m->mem;
+	p.from = key_to_addr(m->mem, from);
+	p.end = key_to_addr(m->mem, end);
+	krt_pair_add(m->e, &p);
+}
+
+/* Two cooperative launches that update the same bytes atomically. */
+static void meet_coop(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
+{
+	struct meeting *m = user;
+	struct krt_pair p = { .rule = KRT_RULE_COOP_SHARED, .confidence = KRT_CERTAIN };
+
+	if (prev->kind != KRT_ACC_ATOMIC || !prev->op->coop || prev->op == m->t->op ||
+	    !krt_unordered(m->e, prev->op, m->t->stream, &p.view))
+		return;
+	p.cur = m->t->op;
+	p.prev = prev->op;
+	p.cur_what = p.prev_what = "use";
+	p.cur_know = m->t->know;
+	p.prev_know = prev->know;
+	p.mem = m->mem;
+	p.from = key_to_addr(m->mem, from);
+	p.end = key_to_addr(m->mem, end);
+	krt_pair_add(m->e, &p);
+}
+
+static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem, unsigned kind,
+			     unsigned know, enum krt_confidence confidence)
+{
+	struct krt_pair p = { .rule = KRT_RULE_UBA_STREAM, .confidence = confidence };
+
+	if (!mem->alloc_op)
+		return;
+	if (krt_order_settled(e->order, mem->alloc_op->stamp)) {
+		krt_op_unref(&e->heap, mem->alloc_op);
+		mem->alloc_op = NULL;
+		return;
+	}
+	if (!krt_unordered(e, mem->alloc_op, op->stream, &p.view))
+		return;
+	p.cur = op;
+	p.prev = mem->alloc_op;
+	p.cur_what = what_of(kind);
+	p.prev_what = "allocate";
+	p.cur_know = know;
+	p.prev_know = KRT_KNOW_API;
+	p.mem = mem;
+	krt_pair_add(e, &p);
+}
+
+static void use_after_free(struct krt_engine *e, struct krt_op_info *op, const struct krt_mem *mem, uint64_t from,
+			   uint64_t end, unsigned kind, unsigned know, enum krt_confidence confidence)
+{
+	struct krt_pair p = { .rule = KRT_RULE_UAF_STREAM, .confidence = confidence, .view = KRT_BOTH_VIEWS };
+
+	if (mem->free_external || !mem->free_op || (op->ctx && op->ctx->sticky) ||
+	    (op->stream && (op->stream->external || op->stream->external_own)))
+		return;
+	p.cur = op;
+	p.prev = mem->free_op;
+	p.cur_what = what_of(kind);
+	p.prev_what = "free";
+	p.cur_know = know;
+	p.prev_know = KRT_KNOW_API;
+	p.mem = mem;
+	p.from = from;
+	p.end = end < mem->node.key + mem->size ? end : mem->node.key + mem->size;
+	krt_pair_add(e, &p);
+}
+
+static bool settled(void *user, const struct krt_access *a)
+{
+	struct krt_engine *e = user;
+
+	return krt_order_settled(e->order, a->op->stamp);
+}
+
+static bool op_settled(void *user, struct krt_op_info *op)
+{
+	struct krt_engine *e = user;
+
+	return krt_order_settled(e->order, op->stamp);
+}
+
+/* Before a sure write: what may have happened and is over has nothing more to say. */
+struct over {
+	struct krt_engine *e;
+	krt_domain stream;
+};
+
+static bool is_over(void *user, const struct krt_access *a)
+{
+	struct over *o = user;
+
+	return krt_order_before_stream(o->e->order, KRT_VIEW_DOC, a->op->stamp, o->stream);
+}
+
+static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem, uint64_t from, uint64_t end)
+{
+	struct meeting m = { .e = e, .t = t, .mem = mem };
+	struct krt_access a = { .op = t->op, .mapping = mem->serial, .item = t->item, .kind = (uint8_t)t->kind,
+				.know = (uint8_t)t->know };
+
+	use_before_alloc(e, t->op, mem, t->kind, t->know, KRT_CERTAIN);
+	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
+	if (t->op->coop && t->kind == KRT_ACC_ATOMIC)
+		krt_ranges_each(&mem->space->sure, from, end, meet_coop, &m);
+	if (mem->space->may.tree.count && t->kind == KRT_ACC_WRITE && t->op->class != KRT_OPC_KERNEL) {
+		struct over o = { .e = e, .stream = t->stream->domain };
+
+		m.may = true;
+		krt_ranges_conflicts(&mem->space->may, from, end, t->kind, meet, &m);
+		krt_ranges_prune(&e->heap, &mem->space->may, from, end, is_over, &o);
+	}
+	if (t->forget)
+		return;
+	krt_ranges_add(&e->heap, &mem->space->sure, from, end, &a);
+	e->since_sweep++;
+}
+
+/* [addr, addr+len) by allocations. */
+static void touch_range(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s, uint64_t addr,
+			uint64_t len)
+{
+	uint64_t end = addr + len;
+
+	if (end < addr)
+		end = UINT64_MAX;
+	if (s->array) {
+		touch_piece(e, t, s->array, addr, end);
+		return;
+	}
+	while (addr < end && !e->heap.failed) {
+		struct krt_mem *mem = krt_mem_from(&e->mem, addr);
+		const struct krt_mem *freed;
+		uint64_t to = end;
+
+		if (mem && mem->node.key <= addr) {
+			if (mem->size && mem->node.key + mem->size < to)
+				to = mem->node.key + mem->size;
+			else if (!mem->size)
+				to = addr + 1;
+			if (!t->only || t->only == mem)
+				touch_piece(e, t, mem, addr_to_key(mem, addr), addr_to_key(mem, to));
+			addr = to;
+			continue;
+		}
+		if (mem && mem->node.key < to)
+			to = mem->node.key;
+		if (!t->only) {
+			freed = s->host ? NULL : krt_mem_freed_at(&e->mem, addr);
+			if (freed)
+				use_after_free(e, t->op, freed, addr, to, t->kind, t->know, KRT_CERTAIN);
+			else
+				touch_piece(e, t, s->host ? &e->mem.pageable : &e->mem.unknown, addr, to);
+		}
+		addr = to;
+	}
+}
+
+static struct krt_users *users_of(struct krt_engine *e, struct krt_mem *mem, uint64_t addr)
+{
+	struct krt_block *b = mem->kind == KRT_MEM_ARRAY ? NULL : krt_block_at(&e->mem, addr);
+
+	return b ? &b->users : &mem->users;
+}
+
+static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr, struct krt_op_info *op, unsigned sort)
+{
+	struct krt_users *u = users_of(e, mem, addr);
+
+	if (u->count >= USERS_PRUNE)
+		krt_users_prune(&e->heap, u, op_settled, e);
+	krt_users_note(&e->heap, u, op, sort, addr);
+	if (u != &mem->users) {
+		if (mem->users.count >= USERS_PRUNE)
+			krt_users_prune(&e->heap, &mem->users, op_settled, e);
+		krt_users_note(&e->heap, &mem->users, op, sort, addr);
+	}
+}
+
+/* Kernels of unknown access that hold a pointer into the same allocation. */
+static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem, uint64_t addr)
+{
+	const struct krt_users *u = users_of(e, mem, addr);
+
+	for (uint32_t i = 0; i < u->count; i++) {
+		struct krt_op_info *prev = u->user[i].op;
+		struct krt_pair p = { .confidence = KRT_POSSIBLE };
+
+		if ((u->user[i].sort != KRT_USER_POINTER && u->user[i].sort != KRT_USER_WORD) || prev == t->op ||
+		    krt_pair_known(e, prev, mem) || !krt_unordered(e, prev, t->stream, &p.view))
+			continue;
+		p.rule = t->kind == KRT_ACC_READ ? KRT_RULE_RACE_RAW : KRT_RULE_RACE_WAR;
+		p.cur = t->op;
+		p.prev = prev;
+		p.cur_what = what_of(t->kind);
+		p.prev_what = "use";
+		p.cur_know = t->know;
+		p.prev_know = u->user[i].sort == KRT_USER_POINTER ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+		p.mem = mem;
+		krt_pair_add(e, &p);
+	}
+}
+
+static void touch_done(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s)
+{
+	struct krt_mem *mem = s->array ? s->array : krt_mem_at(&e->mem, s->addr);
+	unsigned sort = t->op->class == KRT_OPC_KERNEL ? KRT_USER_KERNEL :
+			t->kind == KRT_ACC_READ	       ? KRT_USER_READ :
+							 KRT_USER_WRITE;
+
+	if (!mem)
+		return;
+	meet_users(e, t, mem, s->addr);
+	if (!t->forget)
+		note_users(e, mem, s->addr, t->op, sort);
+	if (e->since_sweep > e->sweep_after)
+		krt_sweep(e);
+}
+
+void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *shape)
+{
+	struct krt_shape s = *shape;
+
+	if (!e->judge || !s.width || !s.rows || !s.slices || t->stream->ctx->sticky)
+		return;
+	if (s.rows > 1 && s.pitch == s.width && s.width <= UINT64_MAX / s.rows) { /* rows without gaps */
+		s.width *= s.rows;
+		s.rows = 1;
+	}
+	if (s.rows == 1 && s.slices > 1 && s.slice_pitch == s.width && s.width <= UINT64_MAX / s.slices) {
+		s.width *= s.slices;
+		s.slices = 1;
+	}
+	if (s.slices <= ROWS_MAX && s.rows <= ROWS_MAX / s.slices)
+		for (uint64_t z = 0; z < s.slices; z++)
+			for (uint64_t y = 0; y < s.rows; y++)
+				touch_range(e, t, &s, s.addr + z * s.slice_pitch + y * s.pitch, s.width);
+	touch_done(e, t, &s);
+}
+
+enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *s)
+{
+	const struct krt_mem *mem = s->array ? s->array : krt_mem_at(&e->mem, s->addr);
+
+	if (!mem)
+		return s->host ? KRT_SEM_MEM_PAGEABLE : KRT_SEM_MEM_DEVICE;
+	switch (mem->kind) {
+	case KRT_MEM_PINNED:
+	case KRT_MEM_REGISTERED: return KRT_SEM_MEM_PINNED;
+	case KRT_MEM_MANAGED: return KRT_SEM_MEM_MANAGED;
+	case KRT_MEM_PAGEABLE: return KRT_SEM_MEM_PAGEABLE;
+	case KRT_MEM_DEVICE:
+	case KRT_MEM_POOL:
+	case KRT_MEM_MAPPED:
+	case KRT_MEM_ARRAY:
+	case KRT_MEM_GLOBAL:
+	case KRT_MEM_IMPORTED:
+	case KRT_MEM_UNKNOWN: return KRT_SEM_MEM_DEVICE;
+	}
+	return KRT_SEM_MEM_DEVICE;
+}
+
+/* --- a kernel of which a pointer is known -------------------------------------------- */
+
+static void meet_pointer(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
+{
+	struct meeting *m = user;
+	struct krt_pair p = { .confidence = KRT_POSSIBLE };
+
+	if (prev->op == m->op || !krt_unordered(m->e, prev->op, m->stream, &p.view))
+		return;
+	if (prev->op->class != KRT_OPC_KERNEL && prev->kind == KRT_ACC_WRITE)
+		p.confidence = KRT_LIKELY;
+	p.rule = prev->kind == KRT_ACC_READ ? KRT_RULE_RACE_WAR : KRT_RULE_RACE_RAW;
+	p.cur = m->op;
+	p.prev = prev->op;
+	p.cur_what = "use";
+	p.prev_what = what_of(prev->kind);
+	p.cur_know = KRT_KNOW_POINTER;
+	p.prev_know = prev->know;
+	p.mem = m->mem;
+	p.from = key_to_addr(m->mem, from);
+	p.end = key_to_addr(m->mem, end);
+	krt_pair_add(m->e, &p);
+}
+
+static void pointer_users(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem, uint64_t addr, bool plain)
+{
+	const struct krt_users *u = users_of(e, mem, addr);
+
+	for (uint32_t i = 0; i < u->count; i++) {
+		struct krt_op_info *prev = u->user[i].op;
+		unsigned sort = u->user[i].sort;
+		struct krt_pair p = { .rule = KRT_RULE_RACE_RAW, .confidence = KRT_POSSIBLE };
+
+		if (prev == op || krt_pair_known(e, prev, mem) || !krt_unordered(e, prev, op->stream, &p.view))
+			continue;
+		p.cur = op;
+		p.prev = prev;
+		p.cur_what = "use";
+		p.prev_what = "use";
+		p.cur_know = plain ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+		p.prev_know = KRT_KNOW_POINTER;
+		p.mem = mem;
+		switch ((enum krt_user_sort)sort) {
+		case KRT_USER_READ:
+			p.rule = KRT_RULE_RACE_WAR;
+			p.prev_what = "read";
+			p.prev_know = KRT_KNOW_API;
+			break;
+		case KRT_USER_WRITE:
+			p.prev_what = "write";
+			p.prev_know = KRT_KNOW_API;
+			break;
+		case KRT_USER_KERNEL: p.prev_know = KRT_KNOW_ANNOTATION; break;
+		case KRT_USER_POINTER:
+			if (plain && op->coop && prev->coop && u->user[i].anchor == addr)
+				p.rule = KRT_RULE_COOP_SHARED;
+			break;
+		case KRT_USER_WORD: p.prev_know = KRT_KNOW_WORD; break;
+		}
+		krt_pair_add(e, &p);
+	}
+}
+
+void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain)
+{
+	struct krt_mem *mem = krt_mem_at(&e->mem, addr);
+	const struct krt_mem *freed;
+	struct meeting m = { .e = e, .mem = mem, .op = op, .stream = op->stream };
+	unsigned know = plain ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+	uint64_t key;
+
+	if (!e->judge || op->stream->ctx->sticky)
+		return;
+	if (!mem) {
+		freed = krt_mem_freed_at(&e->mem, addr);
+		if (freed)
+			use_after_free(e, op, freed, addr, addr + 1, KRT_ACC_UNKNOWN, know,
+				       plain ? KRT_CERTAIN : KRT_POSSIBLE);
+		return;
+	}
+	use_before_alloc(e, op, mem, KRT_ACC_UNKNOWN, know, plain ? KRT_LIKELY : KRT_POSSIBLE);
+	if (plain) {
+		struct krt_access a = { .op = op, .mapping = mem->serial, .kind = KRT_ACC_UNKNOWN, .know = KRT_KNOW_POINTER };
+
+		key = addr_to_key(mem, addr);
+		krt_ranges_each(&mem->space->sure, key, key + 1, meet_pointer, &m);
+		if (mem->space->may.tree.count >= ANCHORS_MAX)
+			krt_ranges_prune(&e->heap, &mem->space->may, 0, UINT64_MAX, settled, e);
+		if (mem->space->may.tree.count < ANCHORS_MAX) {
+			krt_ranges_add(&e->heap, &mem->space->may, key, key + 1, &a);
+			e->since_sweep++;
+		}
+	}
+	pointer_users(e, op, mem, addr, plain);
+	note_users(e, mem, addr, op, plain ? KRT_USER_POINTER : KRT_USER_WORD);
+	if (e->since_sweep > e->sweep_after)
+		krt_sweep(e);
+}
+
+/* --- the CPU --------------------------------------------------------------------------- */
+
+static void meet_host(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
+{
+	struct meeting *m = user;
+	struct krt_pair p = { .rule = m->rule, .confidence = KRT_CERTAIN };
+
+	/* A kernel and the CPU may well talk to each other through mapped memory. */
+	if (prev->op->class == KRT_OPC_KERNEL && m->mem->kind != KRT_MEM_MANAGED)
+		return;
+	if (!krt_unordered(m->e, prev->op, NULL, &p.view))
+		return;
+	if (m->may)
+		p.confidence = m->kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
+	p.cur = m->op;
+	p.prev = prev->op;
+	p.cur_what = what_of(m->kind);
+	p.prev_what = what_of(prev->kind);
+	p.cur_know = krt_api[m->op->api].cls == KRT_CLASS_NOTE ? KRT_KNOW_ANNOTATION : KRT_KNOW_API;
+	p.prev_know = prev->know;
+	p.mem = m->mem;
+	p.from = key_to_addr(m->mem, from);
+	p.end = key_to_addr(m->mem, end);
+	krt_pair_add(m->e, &p);
+}
+
+void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len, bool write)
+{
+	struct meeting m = { .e = e, .kind = write ? KRT_ACC_WRITE : KRT_ACC_READ,
+			     .rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE };
+	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
+
+	if (!e->judge || !len)
+		return;
+	m.op = krt_op_new(&e->obj, c, NULL, KRT_OPC_HOST);
+	if (!m.op)
+		return;
+	while (addr < end) {
+		struct krt_mem *mem = krt_mem_from(&e->mem, addr);
+		uint64_t to = end;
+
+		if (mem && mem->node.key <= addr) {
+			if (mem->node.key + mem->size < to)
+				to = mem->node.key + (mem->size ? mem->size : 1);
+			m.mem = mem;
+		} else {
+			if (mem && mem->node.key < to)
+				to = mem->node.key;
+			m.mem = &e->mem.pageable;
+		}
+		m.may = false;
+		krt_ranges_conflicts(&m.mem->space->sure, addr_to_key(m.mem, addr), addr_to_key(m.mem, to), m.kind, meet_host,
+				     &m);
+		m.may = true;
+		krt_ranges_conflicts(&m.mem->space->may, addr_to_key(m.mem, addr), addr_to_key(m.mem, to), m.kind, meet_host,
+				     &m);
+		addr = to;
+	}
+	krt_op_unref(&e->heap, m.op);
+}
+
+/* --- the end of memory ------------------------------------------------------------------ */
+
+static void meet_free(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
+{
+	struct meeting *m = user;
+	struct krt_pair p = { .rule = m->rule, .confidence = KRT_CERTAIN };
+
+	/* Through another mapping of the same memory: that one goes on. */
+	if (m->mem->kind == KRT_MEM_MAPPED && prev->mapping != m->mem->serial)
+		return;
+	if (prev->op == m->op || !krt_unordered(m->e, prev->op, m->stream, &p.view))
+		return;
+	p.cur = m->op;
+	p.prev = prev->op;
+	p.cur_what = "free";
+	p.prev_what = what_of(prev->kind);
+	p.cur_know = KRT_KNOW_API;
+	p.prev_know = prev->know;
+	p.mem = m->mem;
+	p.from = key_to_addr(m->mem, from);
+	p.end = key_to_addr(m->mem, end);
+	krt_pair_add(m->e, &p);
+}
+
+void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s, struct krt_mem *mem,
+		    enum krt_rule_id rule)
+{
+	struct meeting m = { .e = e, .mem = mem, .rule = rule, .op = op, .stream = s };
+	uint64_t from = addr_to_key(mem, mem->kind == KRT_MEM_ARRAY ? 0 : mem->node.key);
+
+	if (!e->judge || e->exiting)
+		return;
+	krt_ranges_each(&mem->space->sure, from, mem->kind == KRT_MEM_ARRAY ? UINT64_MAX : from + mem->size, meet_free, &m);
+	for (uint32_t i = 0; i < mem->users.count; i++) {
+		struct krt_op_info *prev = mem->users.user[i].op;
+		unsigned sort = mem->users.user[i].sort;
+		struct krt_pair p = { .rule = rule };
+
+		if ((sort != KRT_USER_POINTER && sort != KRT_USER_WORD) || prev == op || krt_pair_known(e, prev, mem) ||
+		    !krt_unordered(e, prev, s, &p.view))
+			continue;
+		p.confidence = sort == KRT_USER_POINTER ? KRT_CERTAIN : KRT_POSSIBLE;
+		p.cur = op;
+		p.prev = prev;
+		p.cur_what = "free";
+		p.prev_what = "use";
+		p.cur_know = KRT_KNOW_API;
+		p.prev_know = sort == KRT_USER_POINTER ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+		p.mem = mem;
+		krt_pair_add(e, &p);
+	}
+}
+
+void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len)
+{
+	struct meeting m = { .e = e, .rule = KRT_RULE_HOST_FREE_IN_USE };
+	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
+
+	if (!len)
+		return;
+	m.op = krt_op_new(&e->obj, c, NULL, KRT_OPC_FREE);
+	if (!m.op)
+		return;
+	while (addr < end) {
+		struct krt_mem *mem = krt_mem_from(&e->mem, addr);
+		uint64_t to = end;
+
+		if (mem && mem->node.key <= addr) {
+			if (mem->node.key + mem->size < to)
+				to = mem->node.key + (mem->size ? mem->size : 1);
+			m.mem = mem->kind == KRT_MEM_REGISTERED ? mem : NULL;
+		} else {
+			if (mem && mem->node.key < to)
+				to = mem->node.key;
+			m.mem = &e->mem.pageable;
+		}
+		if (m.mem) {
+			uint64_t from = addr_to_key(m.mem, addr), till = addr_to_key(m.mem, to);
+
+			if (e->judge && !e->exiting) {
+				krt_ranges_each(&m.mem->space->sure, from, till, meet_free, &m);
+				krt_ranges_each(&m.mem->space->may, from, till, meet_free, &m);
+			}
+			krt_pairs_flush(e);
+			krt_ranges_clear(&e->heap, &m.mem->space->sure, from, till);
+			krt_ranges_clear(&e->heap, &m.mem->space->may, from, till);
+		}
+		addr = to;
+	}
+	krt_op_unref(&e->heap, m.op);
+}
+
+/* --- forgetting --------------------------------------------------------------------------- */
+
+static size_t sweep_mem(struct krt_engine *e, struct krt_mem *mem)
+{
+	size_t left = 0;
+
+	if (mem->space->sure.tree.count)
+		left += krt_ranges_prune(&e->heap, &mem->space->sure, 0, UINT64_MAX, settled, e);
+	if (mem->space->may.tree.count)
+		left += krt_ranges_prune(&e->heap, &mem->space->may, 0, UINT64_MAX, settled, e);
+	if (mem->users.count)
+		krt_users_prune(&e->heap, &mem->users, op_settled, e);
+	return left;
+}
+
+void krt_sweep(struct krt_engine *e)
+{
+	size_t left = sweep_mem(e, &e->mem.pageable) + sweep_mem(e, &e->mem.unknown);
+
+	for (struct krt_node *n = krt_tree_first(&e->mem.live); n; n = krt_tree_next(n))
+		left += sweep_mem(e, krt_entry(n, struct krt_mem, node));
+	for (struct krt_mem *a = e->mem.arrays; a; a = a->hh.next)
+		left += sweep_mem(e, a);
+	for (struct krt_node *n = krt_tree_first(&e->mem.blocks); n; n = krt_tree_next(n)) {
+		struct krt_block *b = krt_entry(n, struct krt_block, node);
+
+		if (b->users.count)
+			krt_users_prune(&e->heap, &b->users, op_settled, e);
+	}
+	e->since_sweep = 0;
+	e->sweep_after = left * 2 > 4096 ? left * 2 : 4096;
+}
