@@ -438,7 +438,7 @@ int krt_engine_report(const struct krt_engine *e, struct krt_report *r)
 	p->bytes = e->bytes;
 	p->peak_bytes = e->heap.peak;
 	p->used_cuda = e->cov.calls > 0;
-	return krt_judge_report(e, r, e->cfg.pid);
+	return krt_judge_report(e, r);
 }
 
 void krt_engine_destroy(struct krt_engine *e)

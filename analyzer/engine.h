@@ -18,7 +18,6 @@ struct krt_engine_config {
 	unsigned hot_min;
 	unsigned possible_max;
 	const struct krt_kernels_file *kernels; /* or NULL */
-	int pid;               /* for the findings */
 	unsigned long fail_at; /* tests: the allocation with this number fails, 0: none */
 };
 

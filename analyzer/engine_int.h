@@ -242,7 +242,7 @@ void krt_pairs_flush(struct krt_engine *e);
 /* A finding without a pair of operations; facts complete but for names. */
 void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape,
 	      uint32_t alloc_stack);
-int krt_judge_report(const struct krt_engine *e, struct krt_report *r, int pid);
+int krt_judge_report(const struct krt_engine *e, struct krt_report *r);
 void krt_judge_free(struct krt_engine *e);
 
 /* --- hot.c ------------------------------------------------------------------- */

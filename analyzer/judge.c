@@ -494,7 +494,7 @@ static bool copy_operation(const struct krt_engine *e, struct krt_arena *a, stru
 	       copy_stack(e, a, o->stack_id, &o->stack);
 }
 
-int krt_judge_report(const struct krt_engine *e, struct krt_report *r, int pid)
+int krt_judge_report(const struct krt_engine *e, struct krt_report *r)
 {
 	for (const struct krt_found *f = e->found; f; f = f->hh.next) {
 		struct krt_finding *out;
@@ -506,7 +506,6 @@ int krt_judge_report(const struct krt_engine *e, struct krt_report *r, int pid)
 		if (!out)
 			return -ENOMEM;
 		*out = f->f;
-		out->pid = pid;
 		if (!copy_text(r->arena, &out->message) || !copy_text(r->arena, &out->fix) ||
 		    !copy_text(r->arena, &out->order_exists) || !copy_text(r->arena, &out->order_missing) ||
 		    !copy_text(r->arena, &out->buffer.name) || !copy_operation(e, r->arena, &out->current) ||
