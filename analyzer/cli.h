@@ -83,6 +83,8 @@ struct krt_child {
  * passed on by krt_child_wait.
  */
 int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o, bool sim);
+/* Does a process still live that was started with this session in its environment? */
+bool krt_session_inhabited(const char *dir);
 /* Waits for news, at most ms. */
 void krt_child_wait(struct krt_child *c, int ms);
 /* Signals act as usual again. */

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define LINGER_MS 5000    /* for processes that outlive the program */
+#define LINGER_MS 5000    /* for processes that record and outlive the program */
+#define BEGIN_MS  1000    /* for those that outlive it and may yet begin to record */
 #define BUDGET    100000  /* records between two looks at signals */
 #define IDLE_MS   20      /* longest sleep between two looks at the buffers */
 
@@ -41,13 +42,13 @@ static int64_t now_ms(void)
 	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static void follow(struct krt_child *c, struct krt_session *s)
+static void follow(struct krt_child *c, struct krt_session *s, const char *dir)
 {
-	int64_t until = 0;
+	int64_t ended = 0, now;
 	int wait = 1;
 
 	for (;;) {
-		bool was = c->exited;
+		bool was = c->exited, recording;
 		size_t n = krt_session_step(s, BUDGET);
 
 		if (c->stopped) {
@@ -56,16 +57,19 @@ static void follow(struct krt_child *c, struct krt_session *s)
 		}
 		/* Only a look that began after the end has seen everything of the program itself. */
 		if (was && !n) {
-			if (!krt_session_alive(s))
+			now = now_ms();
+			ended = ended ? ended : now;
+			recording = krt_session_alive(s);
+			if (!recording && (now - ended >= BEGIN_MS || !krt_session_inhabited(dir)))
 				return;
-			if (!until)
-				until = now_ms() + LINGER_MS;
-			if (now_ms() >= until) {
+			if (now - ended >= LINGER_MS) {
 				krt_session_stop(s, "still running");
 				return;
 			}
+			wait = IDLE_MS;
+		} else {
+			wait = n ? 0 : wait < IDLE_MS ? wait + 1 : IDLE_MS;
 		}
-		wait = n ? 0 : wait < IDLE_MS ? wait + 1 : IDLE_MS;
 		krt_child_wait(c, wait);
 	}
 }
@@ -102,7 +106,7 @@ int krt_cmd_run(int argc, char **argv)
 	code = krt_child_start(&child, argv + next, dir, o, sim != NULL);
 	if (code)
 		goto out;
-	follow(&child, s);
+	follow(&child, s, dir);
 	krt_child_end(&child);
 	r = krt_session_report(s);
 	krt_session_remove(dir);

@@ -373,6 +373,39 @@ out:
 	return code;
 }
 
+bool krt_session_inhabited(const char *dir)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	bool found = false;
+	char *want, *text = NULL;
+	size_t room = 0;
+
+	if (!d || asprintf(&want, "KRTSAN_SESSION=%s", dir) < 0) {
+		if (d)
+			closedir(d);
+		return false;
+	}
+	while (!found && (e = readdir(d))) {
+		char path[64];
+		ssize_t n;
+		FILE *f;
+
+		if (strspn(e->d_name, "0123456789") != strlen(e->d_name) || atoi(e->d_name) == getpid())
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.16s/environ", e->d_name);
+		f = fopen(path, "re"); /* other people's cannot be opened; a zombie's is empty */
+		while (f && !found && (n = getdelim(&text, &room, 0, f)) > 0)
+			found = !strcmp(text, want);
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	free(text);
+	free(want);
+	return found;
+}
+
 static void reap(struct krt_child *c)
 {
 	int status;

@@ -2,11 +2,14 @@
 /*
  * The krtsan command: picks the subcommand.
  */
+#define _GNU_SOURCE
 #include "cli.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command {
 	const char *name, *about;
@@ -35,7 +38,17 @@ static void usage(FILE *f)
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
+	int fd;
 
+	/*
+	 * Where 0, 1 or 2 is closed, a file of ours would take the place and get
+	 * what is meant for it.  The program still finds them closed.
+	 */
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
 	if (name && (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))) {
 		usage(stdout);
 		return fflush(stdout) ? KRT_EXIT_FAILED : 0;

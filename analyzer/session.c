@@ -186,6 +186,11 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 	p->records = records;
 	p->bytes = bytes;
 	p->peak_bytes = peak;
+	/* It initialised CUDA, even where every record of it was dropped. */
+	if (h->state != KRT_PROC_STARTED && !p->used_cuda) {
+		p->used_cuda = true;
+		p->coverage.reasons &= ~(1u << KRT_REASON_NO_CUDA);
+	}
 	if (q->no_memory)
 		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL, "no memory for the analysis of process %d",
 				    h->pid);

@@ -127,6 +127,8 @@ static int write_one(const struct krt_report *r, const struct krt_options *o, co
 		name = expand(path, pid, suffix);
 		fd = name ? open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666) : -1;
 	}
+	if (fd < 0 && !name && errno == EBADF)
+		return 0; /* the user closed stderr: nobody wants to read it */
 	f = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!f) {
 		fprintf(stderr, "krtsan: report: %s: cannot be written: %s\n", name ? name : path, strerror(errno));

@@ -235,3 +235,25 @@ $(ABI_OUT)/override: testcases/abi/linked.c
 abi: $(ABI_BINS) $(ABI_FAKES) $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
 	$(Q)testcases/abi/run.sh $(O) $(O)/libkrtsan-nop.so $(O)/libkrtsan.so
 # --- end of abi --------------------------------------------------------------------------
+# --- the command line -------------------------------------------------------------
+.PHONY: cli
+CLI_PROGS := $(O)/testcases/tree $(O)/testcases/dlopener $(O)/testcases/static
+ALL += $(CLI_PROGS)
+$(O)/testcases/tree: testcases/cli/tree.c interposer/cuabi.h $(O)/sim/libcuda.so
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $< -L$(O)/sim -lcuda
+
+$(O)/testcases/dlopener: testcases/cli/dlopener.c
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $<
+
+$(O)/testcases/static: testcases/cli/static.c
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -static -o $@ $<
+
+cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS)
+	$(Q)testcases/cli/run.sh $(O)
+# --- end of the command line --------------------------------------------------------

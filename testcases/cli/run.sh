@@ -1,0 +1,242 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The krtsan command as users meet it: exit codes, trees of processes, traces,
+# bad input.  run.sh BUILD; needs BUILD/krtsan, libkrtsan.so, sim/ and cli/tree.
+# One line a test, `ok` or `not ok`; the last line is `N passed, N failed`.
+set -u
+
+build=$(cd "$1" && pwd) || exit 125
+krtsan=$build/krtsan
+tree=$build/testcases/tree
+work=$(mktemp -d) || exit 125
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 125
+mkdir sessions
+unset KRTSAN_SESSION LD_PRELOAD
+KRTSAN_OPTIONS=session_dir=$work/sessions
+export KRTSAN_OPTIONS
+passed=0
+failed=0
+
+# t NAME CODE COMMAND...: runs it, out and err hold what it printed; then checks with the functions below.
+name=
+trouble=
+finish() {
+	[ -n "$name" ] || return 0
+	if [ -n "$(ls -A sessions)" ]; then
+		trouble="$trouble
+  a session folder is left: $(ls sessions)"
+		rm -rf sessions/*
+	fi
+	if [ -z "$trouble" ]; then
+		passed=$((passed + 1))
+		echo "ok $name"
+	else
+		failed=$((failed + 1))
+		echo "not ok $name$trouble"
+		sed 's/^/  | /' err
+	fi
+}
+t() {
+	finish
+	name=$1
+	want=$2
+	trouble=
+	shift 2
+	"$@" >out 2>err </dev/null
+	rc=$?
+	[ "$rc" = "$want" ] || trouble="
+  exit code $rc, expected $want: $*"
+}
+complain() { trouble="$trouble
+  $*"; }
+says() { grep -q -e "$1" err || complain "stderr lacks: $1"; }
+silent() { [ -s err ] && complain "stderr is not empty: $(head -c 200 err)"; [ -s out ] && complain "stdout is not empty"; }
+prints() { grep -q -e "$1" out || complain "stdout lacks: $1"; }
+stdout_is() { printf -- "$1" | cmp -s - out || complain "stdout is not $1"; }
+holds() { grep -q -e "$2" "$1" 2>/dev/null || complain "$1 lacks: $2"; }
+count() { n=$(grep -c -e "$2" "$1"); [ "$n" = "$3" ] || complain "$1 has $n times $2, expected $3"; }
+# What two runs of one program must agree in.
+essence() { grep -E '^      "(fingerprint|rule|level|confidence|view|count)":' "$1"; }
+same_findings() {
+	essence "$1" >e1
+	essence "$2" >e2
+	cmp -s e1 e2 || complain "findings of $1 and $2 differ: $(diff e1 e2 | head -5)"
+}
+
+run() { "$krtsan" run "$@"; }
+sim() { "$krtsan" run --sim "$@"; }
+bare() { LD_LIBRARY_PATH=$build/sim LD_PRELOAD=$build/libkrtsan.so "$@"; }
+
+# --- usage -----------------------------------------------------------------------
+t 'no command' 125 "$krtsan"; says 'usage: krtsan'
+t 'unknown command' 125 "$krtsan" frobnicate; says 'frobnicate: no such command'
+for help in --help -h help; do t "help: $help" 0 "$krtsan" $help; prints 'usage: krtsan COMMAND'; done
+for c in run record analyze explain doctor options version; do
+	t "$c --help" 0 "$krtsan" $c --help; prints "usage: krtsan $c"
+	t "$c: unknown option" 125 "$krtsan" $c --frobnicate; says "$c: --frobnicate: unknown option"
+done
+t 'version' 0 "$krtsan" version; prints '^krtsan [0-9]'
+t 'version --json' 0 "$krtsan" version --json; prints '"version"'
+t 'explain' 0 "$krtsan" explain KRT-RACE-RAW; prints 'KRT-RACE-RAW (error)'
+t 'explain: list' 0 "$krtsan" explain; prints 'KRT-PERF-SYNC-HOT'
+t 'explain: unknown rule' 125 "$krtsan" explain KRT-NONE; says 'KRT-NONE: no such rule'; says 'KRT-RACE-RAW'
+t 'options' 0 "$krtsan" options --show=possible; prints '^show=possible'
+t 'options --json' 0 "$krtsan" options --json; prints '"name": "fail_on"'
+t 'doctor' 0 "$krtsan" doctor; prints '^ok *preload'; prints '^ok *session'
+t 'doctor --json' 0 "$krtsan" doctor --json; prints '"what": "library"'
+mkdir alone && cp "$krtsan" alone/
+t 'doctor without a library' 0 alone/krtsan doctor; prints '^bad *library'
+t 'run without a library' 125 alone/krtsan run -- true; says 'libkrtsan.so: not found'
+t 'run: hint' 125 run --fail-onn=error -- true; says 'did you mean --fail-on?'
+t 'run: bad value' 125 run --fail-on=fatal -- true; says 'error|warning|note|never'
+t 'run: no program' 125 run --sim; says 'no program given'
+t 'run: unknown format' 125 run --report=pdf:x -- true; says 'unknown format, known are: text json'
+t 'run: bad %' 125 run --report=json:%x -- true; says 'only %p'
+t 'run: bad KRTSAN_OPTIONS' 125 env KRTSAN_OPTIONS=bogus=1 "$krtsan" run -- true; says 'KRTSAN_OPTIONS: options: bogus: unknown'
+t 'run: options end at the first word' 0 run echo --report=pdf:x; stdout_is '--report=pdf:x\n'
+
+# --- programs without CUDA ---------------------------------------------------------
+t 'no CUDA: 0' 0 run -- true; says 'inconclusive; analysis incomplete: no CUDA call seen'; count err . 1
+t 'no CUDA: own code' 7 run -- sh -c 'exit 7'; says 'no CUDA call seen'
+t 'no CUDA: signal' 137 run -- sh -c 'kill -9 $$'
+t 'no CUDA: complete required' 67 run --require=complete -- true
+t 'no CUDA: failure before 67' 3 run --require=complete -- sh -c 'exit 3'
+t 'not found' 127 run -- ./nowhere; says 'nowhere'
+t 'not found in PATH' 127 run -- no-such-program-here; says 'not found'
+echo text >plain
+t 'not executable' 126 run -- ./plain; says 'Permission denied'
+t 'a folder' 126 run -- ./sessions
+t 'stdout is the program'"'"'s' 0 run -- printf 'a\0b\n'; stdout_is 'a\0b\n'
+t 'stdin is the program'"'"'s' 0 sh -c 'echo hello | "$1" run -- cat' - "$krtsan"; stdout_is 'hello\n'
+t 'preload of others stays first' 0 env LD_PRELOAD=libm.so.6 "$krtsan" run -- sh -c 'echo $LD_PRELOAD'
+prints "^libm.so.6:$build/libkrtsan.so$"
+t 'a closed stderr' 0 sh -c '"$1" run -- true 2>&-' - "$krtsan"
+t 'a full disk for the report' 125 run --report=json:/dev/full -- true; says 'report: /dev/full: cannot be written'
+t 'an unwritable report' 125 run --report=json:no/where.json -- true; says 'no/where.json: cannot be written'
+t 'an unwritable report, failing program' 9 run --report=json:no/where.json -- sh -c 'exit 9'
+t 'bare /bin/sh' 0 bare /bin/sh -c 'exit 0'; silent
+t 'bare, own code' 5 bare /bin/sh -c 'exit 5'; silent
+t 'bare, no libcuda at all' 1 env LD_PRELOAD="$build/libkrtsan.so" "$build/testcases/dlopener" libnone.so.7; silent
+t 'run, no libcuda at all' 1 run -- "$build/testcases/dlopener" libnone.so.7; says 'no CUDA call seen'
+t 'static program' 0 run -- "$build/testcases/static"; says 'statically linked'; says 'no CUDA call seen'
+if [ "$(id -u)" = 0 ]; then
+	cp /bin/true setgid && chgrp nogroup setgid && chmod g+s setgid
+	t 'set-group-ID program' 0 run -- ./setgid; says 'ignores LD_PRELOAD'
+fi
+
+# --- one CUDA process ----------------------------------------------------------------
+t 'clean' 0 sim -- "$tree" init clean; says 'clean; analysis complete'; count err . 1
+t 'race' 66 sim --report=json:race.json -- "$tree" init race; says 'krtsan: error KRT-RACE-WAW (certain)'
+says 'SUMMARY: krtsan: error KRT-RACE-WAW tree.c:'; says '1 error, 0 warnings, 0 notes; findings; analysis complete'
+says 'at .*tree.c:[0-9]* race <- .*tree.c:[0-9]* act'; holds race.json '"verdict": "findings"'
+t 'race: other exit code' 42 sim --exitcode=42 -- "$tree" init race
+t 'race: --error-exitcode' 43 sim --error-exitcode=43 -- "$tree" init race
+t 'race: never' 0 sim --fail-on=never -- "$tree" init race; says KRT-RACE-WAW
+t 'race: the program'"'"'s failure counts' 5 sim -- "$tree" init race exit 5; says KRT-RACE-WAW
+t 'race: _exit' 66 sim -- "$tree" init race _exit 0; says KRT-RACE-WAW
+t 'race: killed' 137 sim -- "$tree" init race kill 9; says KRT-RACE-WAW; says 'a process of the tree was lost'
+t 'clean: killed' 143 sim -- "$tree" init clean kill 15; says 'inconclusive'
+t 'clean: complete' 0 sim --require=complete -- "$tree" init clean
+t 'output is not disturbed' 66 sim -- "$tree" init race print done; stdout_is 'done\n'
+t 'bare clean' 0 bare "$tree" init clean; says 'clean; analysis complete'
+t 'bare race' 66 bare "$tree" init race print done; says KRT-RACE-WAW; stdout_is 'done\n'
+t 'bare race: _exit' 66 bare "$tree" init race _exit 0; says KRT-RACE-WAW
+t 'bare race: own failure' 4 bare "$tree" init race exit 4; says KRT-RACE-WAW
+t 'bare race: json' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:bare.json'" LD_LIBRARY_PATH="$build/sim" \
+	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
+same_findings race.json bare.json
+t 'log_path' 66 sim --log-path=log.txt -- "$tree" init race; silent; holds log.txt KRT-RACE-WAW
+t 'NO_COLOR and files have no colours' 66 sim --log-path=log.txt -- "$tree" init race
+grep -q "$(printf '\033')" log.txt && complain 'colours in a file'
+t 'colours when asked' 66 sim --color=always -- "$tree" init race; says "$(printf '\033')"
+t 'many records' 0 sim -- "$tree" init many 50000; says '50,0[0-9]* calls, 0 dropped'
+t 'dropped records are told' 0 sim --bound=1 --on-full=drop -- "$tree" init clean
+says 'inconclusive; analysis incomplete: records were dropped'
+t 'signals reach the program' 143 sh -c '
+	"$1" run -- sh -c "echo ready; exec sleep 60" >ready & p=$!
+	while ! [ -s ready ]; do :; done
+	kill -TERM $p; wait $p' - "$krtsan"
+
+# --- trees ---------------------------------------------------------------------------
+t 'tree: fork and exec' 66 sim --report=json:j -- "$tree" 'exec{' init race '}' wait
+says KRT-RACE-WAW; count j '"exe": ' 1
+t 'tree: two CUDA processes' 66 sim --report=json:j -- "$tree" init clean 'exec{' init race '}' wait
+count j '"exe": ' 2; says '1 error'
+t 'tree: both race' 66 sim --report=json:j -- "$tree" init race 'exec{' init race '}' wait
+count j '"exe": ' 2; says '2 errors'
+t 'tree: one killed' 0 sim --report=json:j -- "$tree" init clean 'exec{' init clean kill 9 '}' wait
+says 'inconclusive; analysis incomplete: a process of the tree was lost'; count j '"exe": ' 2
+t 'tree: one killed, complete required' 67 sim --require=complete -- "$tree" init clean 'exec{' init clean kill 9 '}' wait
+t 'tree: a race in the one killed' 66 sim -- "$tree" init clean 'exec{' init race kill 9 '}' wait; says KRT-RACE-WAW
+t 'tree: one exits 1' 0 sim --report=json:j -- "$tree" init clean 'exec{' init clean exit 1 '}' wait
+says 'clean; analysis complete'; holds j '"exit_code": 1'
+t 'tree: one exits 1 after a race' 66 sim -- "$tree" init clean 'exec{' init race exit 1 '}' wait
+t 'tree: a fork child without CUDA' 0 sim --report=json:j -- "$tree" init clean 'fork{' print x '}' wait
+says 'clean; analysis complete'; count j '"exe": ' 1; stdout_is 'x\n'
+t 'tree: a fork child with CUDA of its own' 66 sim --report=json:j -- "$tree" 'fork{' init race '}' wait init clean
+says KRT-RACE-WAW; count j '"exe": ' 2
+t 'tree: exec without fork' 66 sim --report=json:j -- "$tree" init clean 'become{' init race '}'
+says KRT-RACE-WAW; count j '"exe": ' 2; says 'analysis complete'
+t 'tree: exec of a program without CUDA' 0 sim -- "$tree" init clean 'become{' print x '}'; says 'analysis complete'
+t 'tree: an orphan is waited for' 66 sim -- "$tree" 'exec{' init orphan race '}'; says KRT-RACE-WAW
+t 'tree: one that stays is told' 0 sim -- "$tree" 'exec{' init clean linger 15 '}' linger 1
+says 'lost: process [0-9]* still ran'
+t 'tree: a report a process' 66 sim --report=json:r.%p.json --log-path=l.%p.txt -- \
+	"$tree" init clean 'exec{' init race '}' wait
+[ "$(ls r.*.json | wc -l)" = 2 ] || complain "reports: $(ls r.*)"
+[ "$(ls l.*.txt | wc -l)" = 2 ] || complain "texts: $(ls l.*)"
+[ "$(cat r.*.json | grep -c '"verdict": "clean"')" = 1 ] || complain 'not one clean report'
+t 'tree: bare, two processes' 66 bare "$tree" init race 'exec{' init race '}' wait
+count err 'SUMMARY: krtsan: error' 2
+t 'tree: bare, only the child races' 0 bare "$tree" init clean 'exec{' init race '}' wait
+count err 'SUMMARY: krtsan: error' 1
+rm -f two.json*
+t 'tree: bare, a report each' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:two.json'" LD_LIBRARY_PATH="$build/sim" \
+	LD_PRELOAD="$build/libkrtsan.so" setsid -w "$tree" init race 'exec{' init race '}' wait
+[ "$(ls two.json* | wc -l)" = 2 ] || complain "reports: $(ls two.json*)"
+t 'tree: a run inside a run' 66 sim -- "$krtsan" run --sim -- "$tree" init race; says KRT-RACE-WAW
+
+# --- traces ---------------------------------------------------------------------------
+t 'record' 0 "$krtsan" record --sim -o race.krt -- "$tree" init race; says 'MiB, 1 process; krtsan analyze race.krt'
+t 'analyze' 66 "$krtsan" analyze --report=json:again.json race.krt; says KRT-RACE-WAW; same_findings race.json again.json
+t 'analyze: --fail-on' 0 "$krtsan" analyze --fail-on=never race.krt
+t 'record: own code' 6 "$krtsan" record --sim -o race.krt -- "$tree" init race exit 6
+t 'record: over an old trace' 0 "$krtsan" record --sim -o race.krt -- "$tree" init race
+t 'record: a tree' 0 "$krtsan" record --sim -o t.krt -- "$tree" init race 'exec{' init race kill 9 '}' wait
+says '2 processes'
+t 'analyze: a tree' 66 "$krtsan" analyze t.krt; says '2 errors'; says 'a process of the tree was lost'
+mkdir mine && touch mine/file
+t 'record: not over a folder of yours' 125 "$krtsan" record -o mine -- true; says 'exists and is no trace'
+[ -f mine/file ] || complain 'and it is gone'
+t 'record: no program' 125 "$krtsan" record; says 'no program given'
+t 'record: not found' 127 "$krtsan" record -o n.krt -- ./nowhere
+[ -e n.krt ] && complain 'n.krt is left'
+t 'record: no CUDA' 0 "$krtsan" record -o empty.krt -- true; says 'no CUDA call seen'
+t 'analyze: no CUDA' 0 "$krtsan" analyze empty.krt; says 'inconclusive; analysis incomplete: no CUDA call seen'
+t 'analyze: missing' 125 "$krtsan" analyze nothing.krt; says 'trace: nothing.krt: No such file'
+t 'analyze: a file' 125 "$krtsan" analyze plain; says 'a trace is a folder'
+t 'analyze: no trace' 125 "$krtsan" analyze mine; says 'not a trace'
+t 'analyze: nothing given' 125 "$krtsan" analyze; says 'no trace given'
+t 'analyze: two given' 125 "$krtsan" analyze race.krt t.krt; says 'one trace at a time'
+
+damaged() { rm -rf d.krt; cp -r race.krt d.krt; }
+damaged; truncate -s 300 d.krt/*.1
+t 'damaged: truncated' 125 "$krtsan" analyze d.krt; says 'ends at byte 300 of'; says 'inconclusive'
+damaged; rm d.krt/*.1
+t 'damaged: a lane is missing' 125 "$krtsan" analyze d.krt; says 'trace: .*\.1: cannot be opened'; says 'inconclusive'
+damaged; truncate -s 100 d.krt/*.proc
+t 'damaged: header' 125 "$krtsan" analyze d.krt; says 'too short'
+damaged; printf 'XXXXXXXX' | dd of="$(echo d.krt/*.proc)" conv=notrunc 2>/dev/null
+t 'damaged: no header' 125 "$krtsan" analyze d.krt; says 'not a krtsan trace'
+damaged; printf '\143' | dd of="$(echo d.krt/*.proc)" bs=1 seek=8 conv=notrunc 2>/dev/null
+t 'another version' 125 "$krtsan" analyze d.krt; says 'trace version 99'
+damaged; printf '\001\002' | dd of="$(echo d.krt/*.proc)" bs=1 seek=16 conv=notrunc 2>/dev/null
+t 'another table' 125 "$krtsan" analyze d.krt; says 'another entry-point table'
+damaged; printf '\377\377\377' | dd of="$(echo d.krt/*.1)" bs=1 seek=32 conv=notrunc 2>/dev/null
+t 'damaged: in the middle' 125 "$krtsan" analyze d.krt; says 'damaged at byte'; says 'inconclusive'
+finish
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
