@@ -101,6 +101,20 @@ static void copy_fini(struct op *op)
 		sim_free(c->b[i].staged);
 }
 
+static void copy_clone(struct op *op)
+{
+	struct copy *c = op->data;
+
+	for (unsigned i = 0; i < c->n; i++) {
+		size_t n = c->b[i].w * c->b[i].h * c->b[i].d;
+		void *p = c->b[i].staged ? sim_alloc(n) : NULL;
+
+		if (p)
+			memcpy(p, c->b[i].staged, n);
+		c->b[i].staged = p;
+	}
+}
+
 static bool stage(struct box *b)
 {
 	char *p = sim_alloc(b->w * b->h * b->d);
@@ -130,6 +144,7 @@ static struct op *copy_op(struct ctx *c, const struct box *b, unsigned n)
 	memcpy(cp->b, b, n * sizeof *b);
 	op->step = copy_step;
 	op->fini = copy_fini;
+	op->clone = copy_clone;
 	for (unsigned i = 0; i < n; i++) {
 		bytes += b[i].w * b[i].h * b[i].d;
 		op_range(op, b[i].dst, extent(b[i].w, b[i].h, b[i].d, b[i].dpitch, b[i].dslice), true);

@@ -429,6 +429,9 @@ static unsigned blk_fits(struct pool *p, struct blk *b, uint64_t need, struct st
 {
 	if (b->live || b->size < need)
 		return 0;
+	/* Memory of a capture is given again within the capture alone, and nothing pending enters one. */
+	if (b->freed && (b->freed->captured || (st->cap && !b->freed->done)))
+		return b->freed->captured && st->cap && b->sid == st->id;
 	if (b->freed && b->sid == st->id)
 		return 1;
 	if (b->freed && !b->freed->done && p->follow && op_reaches(sim_tail(st), b->freed))
@@ -968,6 +971,10 @@ API(cuMemAlloc_v2, (CUdeviceptr *out, size_t size))
 	GET_CTX(c);
 	if (!out || !size)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	CUresult r = cap_check(c);
+
+	if (r != CUDA_SUCCESS)
+		LEAVE(r);
 	a = mem_dev_alloc(c, c->dev, size, 0, MEM_DEVICE);
 	if (!a)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);

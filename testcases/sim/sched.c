@@ -96,6 +96,7 @@ struct op *op_new(struct ctx *ctx, enum op_kind kind, const char *name, size_t d
 	op->rng = op->rng0;
 	op->crng = OP_RNGS;
 	op->data = (void *)(((uintptr_t)(op + 1) + 15) & ~(uintptr_t)15);
+	op->size = data;
 	op->cost = sim_opt.op_ns;
 	return op;
 }
@@ -159,7 +160,8 @@ void op_range(struct op *op, uint64_t addr, uint64_t len, bool write)
 {
 	if (!len)
 		return;
-	addr = mem_canon(addr);
+	if (!(addr >> 63))
+		addr = mem_canon(addr);
 	if (op->nrng == op->crng) {
 		struct rng *r = sim_alloc(op->crng * 4 * sizeof *r);
 

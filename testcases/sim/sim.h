@@ -117,7 +117,10 @@ struct op {
 	bool always;                     /* runs although its context is broken (callbacks) */
 	enum step (*step)(struct op *);
 	void (*fini)(struct op *);       /* frees what data refers to */
+	void (*clone)(struct op *);      /* data has been copied from another: own what it refers to */
 	void *data;                      /* trailing bytes asked for at op_new */
+	size_t size;                     /* of data */
+	bool captured;                   /* a node's template: never runs */
 };
 
 /* NULL on failure.  The caller owns one reference. */
@@ -211,6 +214,7 @@ void sim_leave(void);
 /* ---- contexts, streams, events ---- */
 
 struct capture;
+struct node;
 
 struct strm {
 	struct strm *next;           /* of its context, destroyed ones until they have drained */
@@ -222,7 +226,8 @@ struct strm {
 	uint64_t thread;             /* owner of a per-thread stream */
 	struct op *tail;
 	struct capture *cap;         /* this stream captures */
-	struct op *cap_last;
+	struct node **cap_dep;       /* what the next node depends on */
+	unsigned cap_n;
 };
 
 struct ctx {
@@ -246,8 +251,10 @@ struct ev {
 	unsigned flags;
 	struct op *rec;              /* operation of the latest record; NULL: never recorded */
 	unsigned refs;
-	struct capture *cap;         /* last recorded in a capture */
+	bool captured;               /* last recorded in the capture cap_id */
 	uint64_t cap_id;
+	struct node **cap_dep;
+	unsigned cap_n;
 };
 
 extern struct ctx *sim_ctxs;
@@ -331,6 +338,7 @@ bool cap_take(struct op *op, struct strm *st);       /* the stream captures: the
 CUresult cap_record(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_wait(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_check(struct ctx *c);                   /* a call that no capture may see */
+CUresult cap_legacy(struct ctx *c);                  /* the legacy stream is used */
 void cap_invalidate(struct strm *st);
 void cap_stream_gone(struct strm *st);
 void sim_event_record(struct ev *e, struct op *op);  /* op is the event's record from now on */

@@ -43,6 +43,7 @@ void sim_streams_reap(struct ctx *c)
 	while ((s = *p)) {
 		if (s->dead && !sim_tail(s)) {
 			*p = s->next;
+			sim_free(s->cap_dep);
 			sim_free(s);
 		} else {
 			p = &s->next;
@@ -85,6 +86,8 @@ CUresult sim_get_stream(CUstream h, bool pt, struct strm **out)
 		else
 			s = c->legacy;
 		*out = s;
+		if (s && s->legacy)
+			return cap_legacy(c);
 		return s ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (!sim_handle_is(s, SIM_STREAM))
@@ -256,6 +259,7 @@ static void ev_free(struct ev *e)
 	if (--e->refs)
 		return;
 	op_put(e->rec);
+	sim_free(e->cap_dep);
 	sim_free(e);
 }
 
@@ -325,7 +329,7 @@ static void set_record(struct ev *e, struct op *op)
 	op_get(op);
 	op_put(e->rec);
 	e->rec = op;
-	e->cap = NULL;
+	e->captured = false;
 }
 
 void sim_event_record(struct ev *e, struct op *op)
@@ -398,7 +402,7 @@ API(cuEventQuery, (CUevent h))
 	ENTER_QUIET();
 	if (!sim_handle_is(e, SIM_EVENT))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
-	if (e->cap)
+	if (e->captured)
 		LEAVE(CUDA_ERROR_CAPTURED_EVENT);
 	c = e->ctx;
 	if (c->error)
@@ -421,7 +425,7 @@ API(cuEventSynchronize, (CUevent h))
 	ENTER();
 	if (!sim_handle_is(e, SIM_EVENT))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
-	if (e->cap)
+	if (e->captured)
 		LEAVE(CUDA_ERROR_CAPTURED_EVENT);
 	c = e->ctx;
 	if (c->error)
