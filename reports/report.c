@@ -23,7 +23,7 @@ const struct krt_format *krt_format_by_name(const char *name, size_t len)
 	return NULL;
 }
 
-const struct krt_frame *krt_call_site(const struct krt_stack *s)
+const struct krt_frame *krt_stack_site(const struct krt_stack *s)
 {
 	for (unsigned i = 0; i < s->depth; i++)
 		if (!s->frame[i].internal)

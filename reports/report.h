@@ -36,7 +36,7 @@ const struct krt_format *krt_format_by_name(const char *name, size_t len);
  * The frame a finding is known by: the innermost one outside cudart, libcuda,
  * the CUDA libraries and krtsan; NULL if there is none.
  */
-const struct krt_frame *krt_call_site(const struct krt_stack *s);
+const struct krt_frame *krt_stack_site(const struct krt_stack *s);
 /*
  * A hash of rule, both operations and the names of their innermost user
  * functions (in either order); no address, pid, sequence number or line.

@@ -261,7 +261,7 @@ static void buffer(const struct text *t, const struct krt_buffer *b)
 static void finding(struct text *t, const struct krt_finding *f)
 {
 	enum color c = f->level == KRT_LEVEL_ERROR ? RED : f->level == KRT_LEVEL_WARNING ? YELLOW : CYAN;
-	const struct krt_frame *site = krt_call_site(&f->current.stack);
+	const struct krt_frame *site = krt_stack_site(&f->current.stack);
 
 	t->pid = f->pid ? f->pid : t->w->pid;
 	begin(t);
