@@ -302,3 +302,970 @@ Test(cases, event_sync)
 	kernel_reads(&w, S2, DEV + 0x10000, N);
 	expect(&w, "RACE-RAW:error:1");
 }
+
+/* --- scenarios: hazard and fixed twin -------------------------------------------------- */
+
+/* for (fixed = 0; fixed < 2; fixed++) over a fresh world */
+#define TWIN(suite, id, hazard)                                                             \
+	static void suite##_##id(struct world *w, bool fixed);                              \
+	Test(suite, id)                                                                     \
+	{                                                                                   \
+		for (int fixed = 0; fixed < 2; fixed++) {                                   \
+			struct world w;                                                     \
+			open3(&w);                                                          \
+			suite##_##id(&w, fixed);                                            \
+			cr_assert_str_eq(world_close(&w), fixed ? "" : hazard, "fixed %d: %s", fixed, w.text); \
+		}                                                                           \
+	}                                                                                   \
+	static void suite##_##id(struct world *w, bool fixed)
+
+/* A stream-ordered free on the allocating stream, the last use elsewhere. */
+TWIN(scenario, s05, "FREE-IN-USE:error:1")
+{
+	alloc_async(w, DEV + 0x100000, N, S1);
+	hop(w, S1, S2, E1);
+	kernel_reads(w, S2, DEV + 0x100000, N);
+	if (fixed)
+		hop(w, S2, S1, E2);
+	call(w, cuMemFreeAsync, A(DEV + 0x100000), A(S1));
+}
+
+/* The same with a kernel of which only the pointer is known. */
+TWIN(scenario, s05_pointer, "FREE-IN-USE:error:1")
+{
+	kernel(w, 7, "use", 1, NULL);
+	alloc_async(w, DEV + 0x100000, N, S1);
+	hop(w, S1, S2, E1);
+	launch(w, S2, 7, DEV + 0x100000);
+	if (fixed)
+		hop(w, S2, S1, E2);
+	call(w, cuMemFreeAsync, A(DEV + 0x100000), A(S1));
+}
+
+/* Table overwritten while the forward pass still reads it; only one row in the twin without back edge. */
+TWIN(scenario, s08, "RACE-WAR:error:1")
+{
+	wr(w, S1);
+	hop(w, S1, S2, E1);
+	rd(w, S2);
+	if (fixed)
+		hop(w, S2, S1, E2);
+	kernel_writes(w, S1, DEV + 64, 64);
+}
+
+static void batch_copy(struct world *w, uint64_t s, unsigned order, unsigned n, const uint64_t *dst, const uint64_t *src,
+		       const uint64_t *size)
+{
+	uint32_t attr[6] = { order };
+	uint64_t zero = 0;
+
+	call_begin(w, KRT_API_cuMemcpyBatchAsync_v2, A(0), A(0), A(0), A(n), A(0), A(0), A(1), A(s));
+	call_blob(w, 0, KRT_BLOB_BYTES, dst, n * 8);
+	call_blob(w, 1, KRT_BLOB_BYTES, src, n * 8);
+	call_blob(w, 2, KRT_BLOB_BYTES, size, n * 8);
+	call_blob(w, 4, KRT_BLOB_BYTES, attr, sizeof(attr));
+	call_blob(w, 5, KRT_BLOB_BYTES, &zero, 8);
+	call_end(w, 0);
+}
+
+static void batch_one(struct world *w, uint64_t s, unsigned order, uint64_t dst, uint64_t src, uint64_t n)
+{
+	batch_copy(w, s, order, 1, &dst, &src, &n);
+}
+
+/* Offload before the cache block is written. */
+TWIN(scenario, s09, "RACE-RAW:error:1")
+{
+	alloc_pinned(w, PIN, N);
+	wr(w, S1);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	batch_one(w, S2, 1, PIN, DEV, N);
+}
+
+/* With order ANY the source may be read before the stream gets there: only a host wait helps. */
+Test(scenario, s09_any)
+{
+	for (int how = 0; how < 2; how++) {
+		struct world w;
+
+		open3(&w);
+		alloc_pinned(&w, PIN, N);
+		wr(&w, S1);
+		hop(&w, S1, S2, E1);
+		if (how)
+			sync_event(&w, E1);
+		batch_one(&w, S2, 3, PIN, DEV, N);
+		cr_assert_str_eq(world_close(&w), how ? "" : "RACE-RAW:error:1");
+	}
+}
+
+TWIN(scenario, s10_waw, "RACE-WAW:error:1")
+{
+	alloc(w, DEV + 0x10000, N);
+	alloc(w, DEV + 0x20000, N);
+	d2d(w, DEV, DEV + 0x10000, N, S1);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	d2d(w, DEV, DEV + 0x20000, N, S2);
+}
+
+TWIN(scenario, s10_raw, "RACE-RAW:error:1")
+{
+	alloc(w, DEV + 0x10000, N);
+	alloc(w, DEV + 0x20000, N);
+	d2d(w, DEV, DEV + 0x10000, N, S1);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	d2d(w, DEV + 0x20000, DEV, N, S2);
+}
+
+/* The wait is for the wrong stream. */
+TWIN(scenario, s11, "RACE-RAW:error:1")
+{
+	alloc(w, DEV + 0x10000, N);
+	wr(w, S1);
+	hop(w, fixed ? S1 : 0, S2, E1);
+	d2d(w, DEV + 0x10000, DEV, N, S2);
+}
+
+/* Staging buffer used again. */
+TWIN(scenario, s14, "HOST-WRITE-RACE:error:1")
+{
+	alloc_pinned(w, PIN, N);
+	host_write(w, PIN, N);
+	h2d(w, DEV, PIN, N, S1);
+	rd(w, S1);
+	if (fixed) {
+		record(w, E1, S1);
+		sync_event(w, E1);
+	}
+	host_write(w, PIN, N);
+}
+
+/* The guard covers the second buffer only. */
+TWIN(scenario, s15, "HOST-WRITE-RACE:error:1")
+{
+	alloc_pinned(w, PIN, 2 * N);
+	host_write(w, PIN, N);
+	h2d(w, DEV, PIN, N, S1);
+	host_write(w, PIN + N, N);
+	h2d(w, DEV, PIN + N, N, S1);
+	record(w, E1, S1);
+	if (fixed)
+		sync_event(w, E1);
+	host_write(w, PIN, N);
+	sync_event(w, E1);
+	host_write(w, PIN + N, N);
+}
+
+TWIN(scenario, s16, "HOST-WRITE-RACE:error:1")
+{
+	uint64_t second = fixed ? PIN + N : PIN;
+
+	alloc_pinned(w, PIN, N);
+	alloc_pinned(w, PIN + N, N);
+	host_write(w, PIN, N);
+	record(w, E1, S2);
+	wait_event(w, S1, E1);
+	h2d(w, DEV, PIN, N, S1);
+	host_write(w, second, N);
+	h2d(w, DEV, second, N, S1);
+}
+
+/* A heap vector dies before the batch copy has read it. */
+TWIN(scenario, s18, "HOST-FREE-IN-USE:error:1")
+{
+	batch_one(w, S1, 1, DEV, HEAP, N);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, free, A(HEAP), A(N));
+}
+
+Test(scenario, s18_text)
+{
+	struct world w;
+	struct krt_report *r;
+
+	open3(&w);
+	batch_one(&w, S1, 1, DEV, HEAP, N);
+	call(&w, free, A(HEAP), A(N));
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 1);
+	cr_assert(strstr(r->finding[0].message, "source order STREAM"), "%s", r->finding[0].message);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
+/* Pinned memory freed behind a set: drivers wait, nobody promises it. */
+TWIN(scenario, s19, "HOST-FREE-IN-USE:warning:1")
+{
+	alloc_pinned(w, PIN, N);
+	call(w, cuMemsetD32Async, A(PIN), A(0), A(N / 4), A(S1));
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, cuMemFreeHost, A(PIN));
+}
+
+/* Pageable destination read without a wait: drivers block in the call. */
+TWIN(scenario, s21, "HOST-READ-RACE:warning:1")
+{
+	wr(w, S1);
+	d2h(w, HEAP, DEV, N, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	host_read(w, HEAP, N);
+}
+
+TWIN(scenario, s22, "HOST-READ-RACE:error:1")
+{
+	alloc_pinned(w, PIN, N);
+	wr(w, S1);
+	d2h(w, PIN, DEV, 4, S1);
+	if (fixed) {
+		record(w, E1, S1);
+		sync_event(w, E1);
+	}
+	host_read(w, PIN, 4);
+}
+
+/* One event, two streams, one wait: both the lint and the conflict. */
+TWIN(scenario, s23, "RACE-RAW:error:1 EVENT-OVERWRITTEN:warning:1")
+{
+	alloc(w, DEV + 0x10000, N);
+	wr(w, S1);
+	record(w, E1, S1);
+	kernel_writes(w, S2, DEV + 0x10000, N);
+	record(w, fixed ? E2 : E1, S2);
+	wait_event(w, S3, E1);
+	if (fixed)
+		wait_event(w, S3, E2);
+	rd(w, S3);
+	kernel_reads(w, S3, DEV + 0x10000, N);
+}
+
+/* A blocking copy does not see a non-blocking stream. */
+TWIN(scenario, s26_copy, "RACE-RAW:error:1")
+{
+	alloc_pinned(w, PIN, N);
+	wr(w, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, cuMemcpyDtoH_v2, A(PIN), A(DEV), A(N));
+}
+
+TWIN(scenario, s26_set, "RACE-RAW:error:1")
+{
+	if (fixed)
+		set(w, DEV, N, S1);
+	else
+		call(w, cuMemsetD8_v2, A(DEV), A(0), A(N));
+	rd(w, S1);
+}
+
+/* A pageable upload may still be on its way. */
+TWIN(scenario, s27, "RACE-RAW:warning:1")
+{
+	call(w, cuMemcpyHtoD_v2, A(DEV), A(HEAP), A(N));
+	if (fixed)
+		sync_stream(w, 0);
+	rd(w, S1);
+}
+
+/* Scratch cleared on another stream than the kernel's. */
+TWIN(scenario, s28, "RACE-WAW:error:1")
+{
+	set(w, DEV, N, S1);
+	wr(w, fixed ? S1 : 0);
+}
+
+/* --- lifetimes ----------------------------------------------------------------------------- */
+
+TWIN(life, use_before_alloc, "UBA-STREAM:error:1")
+{
+	alloc_async(w, DEV + 0x100000, N, S1);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	set(w, DEV + 0x100000, N, S2);
+}
+
+TWIN(life, use_after_free_async, "UAF-STREAM:error:1")
+{
+	alloc_async(w, DEV + 0x100000, N, S1);
+	if (!fixed)
+		call(w, cuMemFreeAsync, A(DEV + 0x100000), A(S1));
+	set(w, DEV + 0x100000, N, S1);
+	if (fixed)
+		call(w, cuMemFreeAsync, A(DEV + 0x100000), A(S1));
+}
+
+TWIN(life, use_after_free, "UAF-STREAM:error:1")
+{
+	kernel(w, 7, "use", 1, NULL);
+	if (!fixed)
+		call(w, cuMemFree_v2, A(DEV));
+	launch(w, S1, 7, DEV + 16);
+	sync_ctx(w);
+	if (fixed)
+		call(w, cuMemFree_v2, A(DEV));
+}
+
+TWIN(life, pool_pointer_freed_by_host, "FREE-IN-USE:error:1")
+{
+	alloc_async(w, DEV + 0x100000, N, S1);
+	set(w, DEV + 0x100000, N, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, cuMemFree_v2, A(DEV + 0x100000));
+}
+
+TWIN(life, unmap, "FREE-IN-USE:error:1")
+{
+	call_begin(w, KRT_API_cuMemCreate, A(0), A(0x200000), A(0), A(0));
+	call_out(w, 0, 0x77);
+	call_end(w, 0);
+	call(w, cuMemMap, A(DEV + 0x200000), A(0x200000), A(0), A(0x77), A(0));
+	set(w, DEV + 0x200000, N, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, cuMemUnmap, A(DEV + 0x200000), A(0x200000));
+}
+
+/* Two addresses of the same physical memory. */
+TWIN(life, alias, "RACE-WAW:error:1")
+{
+	call_begin(w, KRT_API_cuMemCreate, A(0), A(0x200000), A(0), A(0));
+	call_out(w, 0, 0x77);
+	call_end(w, 0);
+	call(w, cuMemMap, A(DEV + 0x200000), A(0x200000), A(0), A(0x77), A(0));
+	call(w, cuMemMap, A(DEV + 0x800000), A(0x200000), A(0), A(0x77), A(0));
+	set(w, DEV + 0x200000, N, S1);
+	set(w, DEV + 0x800000 + (fixed ? N : 0), N, S2);
+}
+
+TWIN(life, unregister, "HOST-FREE-IN-USE:warning:1")
+{
+	call(w, cuMemHostRegister_v2, A(HEAP), A(N), A(0));
+	h2d(w, DEV, HEAP, N, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, cuMemHostUnregister, A(HEAP));
+}
+
+/* Registered heap memory handed back while the copy is pending. */
+TWIN(life, free_registered, "HOST-FREE-IN-USE:error:1")
+{
+	call(w, cuMemHostRegister_v2, A(HEAP), A(N), A(0));
+	h2d(w, DEV, HEAP, N, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, free, A(HEAP), A(N));
+}
+
+TWIN(life, peer_device, "FREE-IN-USE:error:1")
+{
+	context(w, 0xc1, 1, true);
+	stream(w, 0x400, NB);
+	context(w, 0xc0, 0, true);
+	kernel_reads(w, 0x400, DEV, N); /* of the other device */
+	if (fixed)
+		sync_stream(w, 0x400);
+	call(w, cuMemFree_v2, A(DEV));
+}
+
+Test(life, exit_handlers_are_not_judged)
+{
+	struct world w;
+
+	open3(&w);
+	alloc_async(&w, DEV + 0x100000, N, S1);
+	set(&w, DEV + 0x100000, N, S1);
+	mark(&w, KRT_MARK_EXITING);
+	call(&w, cuMemFree_v2, A(DEV + 0x100000));
+	expect(&w, "");
+}
+
+/* --- bounds -------------------------------------------------------------------------------- */
+
+TWIN(bounds, set, "COPY-BOUNDS:error:1")
+{
+	set(w, DEV + 16, fixed ? N - 16 : N, S1);
+}
+
+Test(bounds, refused)
+{
+	struct world w;
+
+	open3(&w);
+	alloc_pinned(&w, PIN, 2 * N);
+	call_failed(&w, cuMemcpyDtoH_v2, 1, A(PIN), A(DEV), A(N + 4));
+	expect(&w, "COPY-BOUNDS:error:1");
+}
+
+TWIN(bounds, rows, "COPY-BOUNDS:error:1")
+{
+	/* 4 rows of 1024 fill it; the last row of a set of width 512 ends before the pitch does */
+	call(w, cuMemsetD2D8Async, A(DEV), A(1024), A(0), A(512), A(fixed ? 4 : 5), A(S1));
+}
+
+/* --- traps: right programs ------------------------------------------------------------------ */
+
+#define SILENT(id)                                                                          \
+	static void trap_##id(struct world *w);                                             \
+	Test(trap, id)                                                                      \
+	{                                                                                   \
+		struct world w;                                                             \
+		open3(&w);                                                                  \
+		trap_##id(&w);                                                              \
+		expect(&w, "");                                                             \
+	}                                                                                   \
+	static void trap_##id(struct world *w)
+
+SILENT(t01)
+{
+	wr(w, S1);
+	hop(w, S1, S3, E1);
+	hop(w, S3, S2, E2);
+	rd(w, S2);
+}
+
+SILENT(t02)
+{
+	alloc(w, DEV + 0x10000, N);
+	stream(w, 0x300, NB);
+	wr(w, S1);
+	hop(w, S1, S2, E1);
+	rd(w, S2);
+	kernel_writes(w, S3, DEV + 0x10000, N);
+	hop(w, S3, 0x300, E1);
+	kernel_reads(w, 0x300, DEV + 0x10000, N);
+}
+
+SILENT(t04)
+{
+	thread(w, 1, 1);
+	wr(w, S1);
+	thread(w, 2, 2);
+	sync_stream(w, S1);
+	thread(w, 1, 1);
+	wr(w, S2);
+}
+
+SILENT(t05)
+{
+	wr(w, S1);
+	record(w, E1, S1);
+	call_failed(w, cuEventQuery, 600, A(E1));
+	call(w, cuEventQuery, A(E1));
+	wr(w, S2);
+	call_failed(w, cuStreamQuery, 600, A(S2));
+	call(w, cuStreamQuery, A(S2));
+	wr(w, S3);
+}
+
+Test(trap, t05_not_ready_is_no_edge)
+{
+	struct world w;
+
+	open3(&w);
+	wr(&w, S1);
+	call_failed(&w, cuStreamQuery, 600, A(S1));
+	wr(&w, S2);
+	expect(&w, "RACE-WAW:error:1");
+}
+
+SILENT(t07)
+{
+	alloc_async(w, DEV + 0x100000, N, S1);
+	set(w, DEV + 0x100000, N, S1);
+	call(w, cuMemFreeAsync, A(DEV + 0x100000), A(S1));
+	alloc_async(w, DEV + 0x100000, N, S2);
+	set(w, DEV + 0x100000, N, S2);
+}
+
+SILENT(t11)
+{
+	stream(w, 0x300, 0);
+	stream(w, 0x301, 0);
+	alloc(w, DEV + 0x10000, N);
+	wr(w, 0x300);
+	kernel_writes(w, 0, DEV + 0x10000, N);
+	rd(w, 0x301);
+}
+
+Test(trap, t11_not_for_non_blocking)
+{
+	struct world w;
+
+	open3(&w);
+	alloc(&w, DEV + 0x10000, N);
+	wr(&w, S1);
+	kernel_writes(&w, 0, DEV + 0x10000, N);
+	rd(&w, S2);
+	expect(&w, "RACE-RAW:error:1");
+}
+
+SILENT(t12)
+{
+	thread(w, 1, 1);
+	wr(w, 2);
+	wr(w, 1);
+	wr(w, 2);
+}
+
+Test(trap, t12_two_per_thread_streams)
+{
+	struct world w;
+
+	open3(&w);
+	thread(&w, 1, 1);
+	wr(&w, 2);
+	thread(&w, 2, 2);
+	call_begin(&w, KRT_API_cuMemsetD8Async_ptsz, A(DEV), A(0), A(N), A(0));
+	call_end(&w, 0);
+	expect(&w, "RACE-WAW:error:1");
+}
+
+Test(trap, t13)
+{
+	struct world w;
+
+	open3(&w);
+	rd(&w, S1);
+	call(&w, cuMemFree_v2, A(DEV));
+	expect(&w, "FREE-IN-USE:warning:1");
+}
+
+/* cuMemFree orders nothing else in the documented view. */
+Test(trap, t13_no_cover)
+{
+	struct world w;
+
+	open3(&w);
+	alloc(&w, DEV + 0x10000, N);
+	wr(&w, S1);
+	call(&w, cuMemFree_v2, A(DEV + 0x10000));
+	wr(&w, S2);
+	expect(&w, "RACE-WAW:warning:1");
+}
+
+/* T14 is s21. */
+
+SILENT(t15)
+{
+	kernel(w, 7, "forward", 1, NULL);
+	h2d(w, DEV, HEAP, N, S1);
+	record(w, E1, S1);
+	wait_event(w, S2, E1);
+	wait_event(w, S3, E1);
+	launch(w, S2, 7, DEV);
+	launch(w, S3, 7, DEV);
+}
+
+Test(trap, t15_counted_as_possible)
+{
+	struct world w;
+
+	open3(&w);
+	kernel(&w, 7, "forward", 1, NULL);
+	launch(&w, S2, 7, DEV);
+	launch(&w, S3, 7, DEV);
+	expect_all(&w, "?RACE-RAW:1");
+}
+
+SILENT(t16)
+{
+	set(w, DEV, N / 2, S1);
+	set(w, DEV + N / 2, N / 2, S2);
+	sync_ctx(w);
+	/* columns of one matrix */
+	call(w, cuMemsetD2D8Async, A(DEV), A(64), A(0), A(32), A(16), A(S1));
+	call(w, cuMemsetD2D8Async, A(DEV + 32), A(64), A(0), A(32), A(16), A(S3));
+	sync_ctx(w);
+}
+
+Test(trap, t16_rows_that_meet)
+{
+	struct world w;
+
+	open3(&w);
+	call(&w, cuMemsetD2D8Async, A(DEV), A(64), A(0), A(33), A(16), A(S1));
+	call(&w, cuMemsetD2D8Async, A(DEV + 32), A(64), A(0), A(32), A(16), A(S2));
+	expect(&w, "RACE-WAW:error:1");
+}
+
+SILENT(t18)
+{
+	alloc_pinned(w, PIN, N);
+	access_note(w, S1, PIN, 4, 1);
+	launch_of(w, KRT_API_cuLaunchKernel, S1, 0, 0, NULL);
+	host_write(w, PIN, 4);
+	kernel(w, 7, "poll", 1, NULL);
+	launch(w, S2, 7, PIN + 64);
+	host_write(w, PIN + 64, 4);
+}
+
+SILENT(t19_write_then_wait)
+{
+	alloc(w, DEV + 0x10000, 64);
+	wr(w, S1);
+	call(w, cuStreamWriteValue32_v2, A(S1), A(DEV + 0x10000), A(5), A(0));
+	call(w, cuStreamWaitValue32_v2, A(S2), A(DEV + 0x10000), A(5), A(0));
+	rd(w, S2);
+}
+
+SILENT(t19_wait_then_write)
+{
+	alloc(w, DEV + 0x10000, 64);
+	call(w, cuStreamWaitValue32_v2, A(S2), A(DEV + 0x10000), A(5), A(1));
+	wr(w, S1);
+	rd(w, S2); /* given up quietly: the wait is met by the write below */
+	call(w, cuStreamWriteValue32_v2, A(S1), A(DEV + 0x10000), A(5), A(0));
+	rd(w, S2);
+}
+
+Test(trap, t19_other_value)
+{
+	struct world w;
+
+	open3(&w);
+	alloc(&w, DEV + 0x10000, 64);
+	call(&w, cuStreamWriteValue32_v2, A(S3), A(DEV + 0x10000), A(5), A(0));
+	wr(&w, S1);
+	call(&w, cuStreamWaitValue32_v2, A(S2), A(DEV + 0x10000), A(5), A(1));
+	rd(&w, S2);
+	expect(&w, "RACE-RAW:error:1");
+}
+
+SILENT(t21)
+{
+	call_begin(w, KRT_API_cuIpcOpenMemHandle_v2, A(0), A(0), A(1));
+	call_out(w, 0, DEV + 0x40000000);
+	call_end(w, 0);
+	call_begin(w, KRT_API_cuIpcOpenEventHandle, A(0), A(0));
+	call_out(w, 0, 0x2ff);
+	call_end(w, 0);
+	wait_event(w, S1, 0x2ff);
+	d2d(w, DEV, DEV + 0x40000000, N, S1);
+}
+
+SILENT(t22)
+{
+	union { uint64_t w[16]; char b[128]; } cfg = { { 0 } };
+	uint64_t s = S1;
+	uint32_t pdl = 6, one = 1;
+
+	wr(w, S1);
+	memcpy(cfg.b + 32, &s, 8);
+	memcpy(cfg.b + 56, &pdl, 4);
+	memcpy(cfg.b + 64, &one, 4);
+	access_note(w, S1, DEV, N, 1);
+	call_begin(w, KRT_API_cuLaunchKernelEx, A(0), A(0xf0), A(0), A(0));
+	call_blob(w, 0, KRT_BLOB_BYTES, cfg.b, 128);
+	call_end(w, 0);
+}
+
+SILENT(t26)
+{
+	h2d(w, DEV, HEAP, 64, S1);
+	host_write(w, HEAP, 64);
+	call(w, free, A(HEAP), A(64));
+	h2d(w, DEV, HEAP, N, S1);
+	host_write(w, HEAP, 64);
+}
+
+SILENT(t27)
+{
+	alloc_pinned(w, PIN, N);
+	call(w, cuStreamBeginCapture_v2, A(S1), A(0));
+	d2h(w, PIN, DEV, N, S1);
+	record(w, E1, S1);
+	wait_event(w, S2, E1);
+	wr(w, S2);
+	hop(w, S2, S1, E2);
+	host_read(w, PIN, N);
+	call_begin(w, KRT_API_cuStreamEndCapture, A(S1), A(0));
+	call_out(w, 1, 0x99);
+	call_end(w, 0);
+	wr(w, S1);
+	hop(w, S1, S2, E1);
+	wr(w, S2);
+}
+
+SILENT(t28)
+{
+	alloc_pinned(w, PIN, N);
+	batch_one(w, S1, 2, DEV, PIN, N);
+	host_write(w, PIN, N);
+	batch_one(w, S1, 2, DEV, HEAP, N);
+	call(w, free, A(HEAP), A(N));
+}
+
+Test(trap, t28_stream_order_is_not)
+{
+	struct world w;
+
+	open3(&w);
+	alloc_pinned(&w, PIN, N);
+	batch_one(&w, S1, 1, DEV, PIN, N);
+	host_write(&w, PIN, N);
+	expect(&w, "HOST-WRITE-RACE:error:1");
+}
+
+SILENT(t29)
+{
+	uint32_t sizes[2] = { 8, 32 };
+
+	kernel(w, 7, "numbers", 2, sizes);
+	set(w, DEV, N, S1);
+	/* a number that is no address; and an address inside a struct is a number for all we know */
+	launch(w, S2, 7, 12345, DEV, 1, 2, 3);
+}
+
+SILENT(t30)
+{
+	kernel(w, 7, "bias", 2, NULL);
+	alloc(w, DEV + 0x10000, N);
+	launch(w, S1, 7, 0, DEV);
+	launch(w, S2, 7, DEV + 0x10000, DEV);
+}
+
+SILENT(t32)
+{
+	set(w, DEV, 0, S1);
+	set(w, DEV, 0, S2);
+	d2d(w, DEV, DEV, 0, S3);
+	call(w, cuMemsetD2D8Async, A(DEV), A(64), A(0), A(0), A(16), A(S1));
+}
+
+SILENT(t34)
+{
+	struct krt_rec_stream r = { .h = { .size = sizeof(r), .kind = KRT_REC_STREAM }, .stream = 0x500, .ctx = 0xc0 };
+
+	krt_engine_feed(w->e, &r.h, sizeof(r), 0); /* made before us, blocking */
+	wr(w, 0x500);
+	wr(w, 0);
+	wr(w, 0x500);
+}
+
+/* A kernel given a pointer into what a copy writes: likely. */
+TWIN(launch, likely, "RACE-RAW:warning:1")
+{
+	kernel(w, 7, "k", 1, NULL);
+	set(w, DEV, N, S1);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	launch(w, S2, 7, DEV + 100);
+}
+
+TWIN(launch, likely_the_other_way, "RACE-WAR:warning:1")
+{
+	kernel(w, 7, "k", 1, NULL);
+	launch(w, S2, 7, DEV + 100);
+	if (fixed)
+		hop(w, S2, S1, E1);
+	set(w, DEV, N, S1);
+}
+
+/* ... and only possible where the pointer lies outside the written bytes, or in a struct. */
+Test(launch, possible)
+{
+	struct world w;
+	uint32_t sizes[1] = { 16 };
+
+	open3(&w);
+	kernel(&w, 7, "k", 1, NULL);
+	kernel(&w, 8, "s", 1, sizes);
+	set(&w, DEV, 64, S1);
+	launch(&w, S2, 7, DEV + 64);
+	launch(&w, S3, 8, DEV, 0);
+	expect_all(&w, "?RACE-RAW:3");
+}
+
+/* May never ends sure: the set behind the kernel's pointer is still found by the copy. */
+Test(launch, may_does_not_hide_sure)
+{
+	struct world w;
+
+	open3(&w);
+	alloc_pinned(&w, PIN, N);
+	kernel(&w, 7, "k", 1, NULL);
+	set(&w, DEV, N, S1);
+	launch(&w, S1, 7, DEV);
+	d2h(&w, PIN, DEV, N, S2);
+	expect(&w, "RACE-RAW:error:1");
+}
+
+TWIN(launch, atomics, "RACE-RAW:error:1")
+{
+	access_note(w, S1, DEV, 64, 4);
+	launch_of(w, KRT_API_cuLaunchKernel, S1, 0, 0, NULL);
+	access_note(w, S2, DEV, 64, 4);
+	launch_of(w, KRT_API_cuLaunchKernel, S2, 0, 0, NULL);
+	if (!fixed)
+		kernel_reads(w, S1, DEV, 64);
+}
+
+TWIN(launch, cooperative, "COOP-SHARED:error:1")
+{
+	access_note(w, S1, DEV, 4, 4);
+	launch_of(w, KRT_API_cuLaunchCooperativeKernel, S1, 0, 0, NULL);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	access_note(w, S2, DEV, 4, 4);
+	launch_of(w, KRT_API_cuLaunchCooperativeKernel, S2, 0, 0, NULL);
+}
+
+Test(launch, coop_possible)
+{
+	struct world w;
+
+	open3(&w);
+	kernel(&w, 7, "k", 1, NULL);
+	launch_coop(&w, S1, 7, DEV);
+	launch_coop(&w, S2, 7, DEV);
+	expect_all(&w, "?COOP-SHARED:1");
+}
+
+TWIN(batch, overlap, "RACE-WAW:error:1")
+{
+	uint64_t dst[2] = { DEV, fixed ? DEV + 64 : DEV + 32 }, src[2] = { PIN, PIN + 64 }, size[2] = { 64, 64 };
+
+	alloc_pinned(w, PIN, N);
+	batch_copy(w, S1, 1, 2, dst, src, size);
+}
+
+TWIN(events, unrecorded, "EVENT-UNRECORDED:warning:1")
+{
+	if (fixed)
+		record(w, E1, S1);
+	wait_event(w, S2, E1);
+}
+
+TWIN(events, failed_record, "EVENT-FAILED:warning:1")
+{
+	record(w, E1, S1);
+	call_failed(w, cuEventRecord, 400, A(E1), A(S1));
+	if (fixed)
+		record(w, E1, S1);
+	wait_event(w, S2, E1);
+}
+
+TWIN(notes, order, "RACE-RAW:error:1")
+{
+	wr(w, S1);
+	if (fixed)
+		call(w, krtsan_impl_order_release, A(0x5000), A(S1));
+	call(w, krtsan_impl_order_acquire, A(0x5000), A(S2));
+	rd(w, S2);
+}
+
+TWIN(notes, ignore, "RACE-WAR:error:1")
+{
+	rd(w, S1);
+	w->flags = fixed ? KRT_RF_IGNORE : 0;
+	wr(w, S2);
+	w->flags = 0;
+}
+
+TWIN(hostfn, enter_is_completion, "HOST-WRITE-RACE:error:1")
+{
+	uint64_t token;
+
+	alloc_pinned(w, PIN, N);
+	h2d(w, DEV, PIN, N, S1);
+	token = w->ticket;
+	call(w, cuLaunchHostFunc, A(S1), A(1), A(2));
+	if (fixed)
+		call(w, hostfn_enter, A(token));
+	host_write(w, PIN, N);
+	if (fixed)
+		call(w, hostfn_exit, A(token));
+}
+
+/* A wait is in time only for what began after it had ended. */
+Test(threads, late_wait)
+{
+	for (int late = 0; late < 2; late++) {
+		struct world w;
+		uint64_t t0;
+
+		open3(&w);
+		thread(&w, 1, 1);
+		thread(&w, 2, 2);
+		wr(&w, S1);
+		t0 = w.ticket++;
+		thread(&w, 1, 1);
+		sync_stream(&w, S1);
+		thread(&w, 2, 2);
+		call_begin(&w, KRT_API_cuMemsetD8Async, A(DEV), A(0), A(N), A(S2));
+		if (late)
+			w.u.call.t0 = t0; /* the set began before the wait had ended */
+		call_end(&w, 0);
+		cr_assert_str_eq(world_close(&w), late ? "RACE-WAW:error:1" : "");
+	}
+}
+
+Test(sticky, ends_judgement)
+{
+	struct world w;
+	struct krt_report *r;
+
+	open3(&w);
+	wr(&w, S1);
+	call_failed(&w, cuStreamSynchronize, 700, A(S1));
+	wr(&w, S2);
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 0);
+	cr_assert(r->process[0].coverage.reasons & 1u << KRT_REASON_STICKY);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
+Test(failed, orders_and_touches_nothing)
+{
+	struct world w;
+
+	open3(&w);
+	wr(&w, S1);
+	record(&w, E1, S1);
+	call_failed(&w, cuStreamWaitEvent, 400, A(S2), A(E1), A(0));
+	call_failed(&w, cuMemsetD8Async, 1, A(DEV), A(0), A(N), A(S3));
+	rd(&w, S2);
+	expect(&w, "RACE-RAW:error:1");
+}
+
+/* --- hot syncs ---------------------------------------------------------------------------- */
+
+static void hot_loop(struct world *w, int rounds, int every)
+{
+	uint64_t pc_work = 0x1000, pc_sync = 0x2000;
+
+	stack(w, 1, 1, &pc_work);
+	stack(w, 2, 1, &pc_sync);
+	for (int i = 0; i < rounds; i++) {
+		w->stack = 1;
+		set(w, DEV, N, S1);
+		w->stack = 2;
+		if (i % every == 0)
+			sync_stream(w, S1);
+	}
+}
+
+Test(hot, loop)
+{
+	static const struct { int rounds, every; const char *text; } row[] = {
+		{ 20, 1, "PERF-SYNC-HOT:note:1" },
+		{ 40, 2, "PERF-SYNC-HOT:note:1" },
+		{ 15, 1, "" },
+		{ 200, 10, "" },
+	};
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct world w;
+
+		open3(&w);
+		hot_loop(&w, row[i].rounds, row[i].every);
+		cr_assert_str_eq(world_close(&w), row[i].text, "%u: %s", i, w.text);
+	}
+}
