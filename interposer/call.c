@@ -14,6 +14,7 @@
  * that the call before was left by a jump.
  */
 #include "call.h"
+#include "heap.h"
 #include "lane.h"
 #include "objects.h"
 #include "process.h"
@@ -376,6 +377,7 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 		break;
 	}
 	c->start_ns = krt_opt.times ? krt_mono_ns() : 0;
+	c->heap_mark = krt_heap_mark();
 	if (c->rec && !c->rec->t0)
 		c->rec->t0 = krt_ticket();
 	errno = saved;
@@ -516,5 +518,6 @@ void krt_record_libc(unsigned api, uint64_t addr, uint64_t len)
 {
 	uint64_t args[] = { addr, len };
 
-	record_alone(api, args, true); /* perhaps under an allocator's lock */
+	/* mappings end under allocators' locks */
+	record_alone(api, args, api == KRT_API_munmap || api == KRT_API_mremap);
 }

@@ -19,6 +19,7 @@ struct krt_call {
 	size_t size, room;         /* of rec: so far, at most */
 	size_t mark;               /* scratch level before this call */
 	uint64_t start_ns;
+	uint64_t heap_mark;        /* what the heap filter knew before the driver was called */
 	void *hostfn;              /* trampoline handed to the driver in this call */
 	uint16_t api;
 	bool mapped;               /* rec is a mapping of its own */

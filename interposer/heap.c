@@ -35,7 +35,6 @@
 #include "internal.h"
 #include "modules.h"
 #include "ownlock.h"
-#include "unwinder.h"
 
 #define RANGES_MAX 4096
 #define TRANSITS   16
@@ -311,16 +310,13 @@ static bool watching(void)
 	       krt_attached();
 }
 
-/* quiet: the caller may be an allocator that holds its own locks. */
-static void record(unsigned api, uint64_t addr, uint64_t len, bool quiet)
+static void record(unsigned api, uint64_t addr, uint64_t len)
 {
 	int saved = errno;
-	bool before = krt_unwind_quiet(quiet);
 
 	tls.inside = true;
 	krt_record_libc(api, addr, len);
 	tls.inside = false;
-	krt_unwind_quiet(before);
 	errno = saved;
 }
 
@@ -362,7 +358,7 @@ EXPORT void free(void *p)
 
 		len = block_size(p);
 		if (overlaps(lo, lo + len))
-			record(KRT_API_free, lo, len, false);
+			record(KRT_API_free, lo, len);
 		errno = saved;
 	}
 	real(p);
@@ -389,9 +385,9 @@ EXPORT void *realloc(void *p, size_t size)
 	if ((uintptr_t)q == lo) {
 		now = block_size(q);
 		if (now < old)
-			record(KRT_API_realloc, lo + now, old - now, false);
+			record(KRT_API_realloc, lo + now, old - now);
 	} else if (q || !size) {
-		record(KRT_API_realloc, lo, old, false);
+		record(KRT_API_realloc, lo, old);
 	}
 	transit_end(slot);
 	return q;
@@ -423,7 +419,7 @@ EXPORT int munmap(void *addr, size_t len)
 		return (int)syscall(SYS_munmap, addr, len);
 	/* a call that the kernel will refuse ends nothing */
 	if (watching() && len && !(lo & 4095) && hi > lo && overlaps(lo, hi))
-		record(KRT_API_munmap, lo, hi - lo, true);
+		record(KRT_API_munmap, lo, hi - lo);
 	return real(addr, len);
 }
 
@@ -457,9 +453,9 @@ EXPORT void *mremap(void *addr, size_t old_len, size_t new_len, int flags, ...)
 	if (q != MAP_FAILED) {
 		kept = (uintptr_t)q == lo ? lo + whole_pages(new_len) : lo;
 		if (gone && kept < hi && overlaps(kept, hi))
-			record(KRT_API_mremap, kept, hi - kept, true);
+			record(KRT_API_mremap, kept, hi - kept);
 		if (covered)
-			record(KRT_API_mremap, (uintptr_t)target, whole_pages(new_len), true);
+			record(KRT_API_mremap, (uintptr_t)target, whole_pages(new_len));
 	}
 	transit_end(slot);
 	return q;

@@ -6,22 +6,7 @@
  * function: kernelParams[i] is never read with a guessed one.  No locking.
  */
 #include "call.h"
-#if __has_include("../interposer/heap.h")
-#include "../interposer/heap.h"
-#else
-#define KRT_HEAP_ALL UINT64_MAX
-static void krt_heap_note(uint64_t base, uint64_t len, uint64_t stream)
-{
-	(void)base;
-	(void)len;
-	(void)stream;
-}
-
-static void krt_heap_synced(uint64_t stream)
-{
-	(void)stream;
-}
-#endif
+#include "heap.h"
 #include "lane.h"
 #include "objects.h"
 
@@ -134,6 +119,23 @@ static void note_rows(uint64_t base, size_t x, size_t y, size_t z, size_t pitch,
 				  (c)->WidthInBytes, (c)->Height, depth_, stream);          \
 	} while (0)
 
+/*
+ * What the heap filter knows a stream by.  The default streams are one a context
+ * or one a thread; a key of 0 is never waited for on its own.
+ */
+static uint64_t stream_key(const struct krt_call *c, const struct krt_api *a, uint64_t stream)
+{
+	uint64_t of[2];
+
+	if (stream > 2)
+		return stream;
+	if (!c->rec)
+		return 0;
+	of[0] = c->rec->ctx;
+	of[1] = stream == 2 || (!stream && (a->flags & KRT_F_PT)) ? (uintptr_t)c->thread : 0;
+	return krt_hash(0, of, sizeof of) >> 1 | 1; /* odd: no address of a stream, nor all of them */
+}
+
 static void copy_operands(const struct krt_call *c, const struct krt_api *a)
 {
 	const uint64_t *v = c->args;
@@ -151,6 +153,7 @@ static void copy_operands(const struct krt_call *c, const struct krt_api *a)
 		default: break;
 		}
 	}
+	stream = stream_key(c, a, stream);
 	switch ((enum krt_op)a->op) {
 	case KRT_OP_COPY:
 	case KRT_OP_COPY_ARRAY:
@@ -220,7 +223,7 @@ void krt_operands(const struct krt_call *c)
 	if (a->flags & KRT_F_ASYNC)
 		copy_operands(c, a);
 	else if (a->op == KRT_OP_STREAM_SYNC || a->op == KRT_OP_STREAM_QUERY)
-		krt_heap_synced(c->args[0]);
+		krt_heap_synced(stream_key(c, a, c->args[0]), c->heap_mark);
 	else if (a->op == KRT_OP_CTX_SYNC || a->op == KRT_OP_CTX_DESTROY)
-		krt_heap_synced(KRT_HEAP_ALL);
+		krt_heap_synced(KRT_HEAP_ALL, c->heap_mark);
 }
