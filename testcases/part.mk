@@ -120,6 +120,12 @@ UNIT_EXTRA_modules := $(UNWIND_OBJ) $(O)/unwind/stub.o $(UNWIND_PLUGS)
 UNIT_CFLAGS_modules := -D_GNU_SOURCE -Itestcases/unwind -DPLUGIN_DIR='"$(abspath $(O))/unwind"'
 # --- end of unwinder, module map, heap hooks -------------------------------------
 
+# --- PTX interpreter of the simulated driver, and its front end -------------------
+SIM_EXEC_SRC := $(wildcard testcases/sim/exec*.c analyzer/ptx/*.c)
+UNIT_EXTRA_exec := $(patsubst %.c,$(O)/simobj/%.o,$(wildcard testcases/sim/exec*.c))
+UNIT_LIBS_exec := -lm
+# --- end of the PTX interpreter ---------------------------------------------------
+
 # --- simulated driver: $(O)/sim/libcuda.so.1 ------------------------------------
 SIM_SRC := $(wildcard testcases/sim/*.c)
 SIM_SRC := $(filter-out testcases/sim/test_%.c testcases/sim/exec%.c,$(SIM_SRC)) $(SIM_EXEC_SRC)
