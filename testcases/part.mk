@@ -213,7 +213,7 @@ $(ABI_FAKES): testcases/abi/fake.c interposer/api.c interposer/api.def testcases
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ABI_CFLAGS) -O1 -fvisibility=hidden $(ABI_DEF) -shared -o $@ \
-		testcases/abi/fake.c interposer/api.c -Wl,-soname,libcuda.so.1,-Bsymbolic -lpthread -ldl
+		testcases/abi/fake.c interposer/api.c -Wl,-soname,libcuda.so.1,-Bsymbolic-functions -lpthread -ldl
 	$(Q)ln -sf libcuda.so.1 $(@D)/libcuda.so
 
 $(ABI_OUT)/libthird-%.so: testcases/abi/third.c
@@ -263,3 +263,19 @@ $(O)/testcases/static: testcases/cli/static.c
 cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS)
 	$(Q)testcases/cli/run.sh $(O)
 # --- end of the command line --------------------------------------------------------
+
+# --- inter: the recorder, on the fake driver ---------------------------------------------
+INTER_OUT := $(O)/inter
+TESTS += inter
+.PHONY: inter
+$(INTER_OUT)/prog: testcases/inter/prog.c testcases/abi/fake.h interposer/include/krtsan.h $(ABI_OUT)/fake/libcuda.so.1
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Wno-shadow -o $@ $< -L$(ABI_OUT)/fake -lcuda -lpthread -ldl
+$(INTER_OUT)/verify: testcases/inter/verify.c $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -o $@ $< $(O)/libkrtcore.a
+inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(O)/libkrtsan.so
+	$(Q)testcases/inter/run.sh $(O)
+# --- end of inter ------------------------------------------------------------------------

@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The recorder under programs of all kinds, on the fake driver: run.sh OUT
+set -u
+out=$(cd "$1" && pwd)
+here=$out/inter
+work=$here/work
+lib=$out/libkrtsan.so
+bad=0
+unset KRTSAN_SESSION KRTSAN_OPTIONS
+export LD_LIBRARY_PATH="$out/abi/fake"
+
+ok() { echo "ok $1"; }
+not_ok() { echo "not ok $1"; bad=1; }
+
+fresh() { rm -rf "$work" && mkdir -m 700 -p "$work/s" "$work/bare"; }
+
+# session NAME CODE OPTIONS MODE [ARG]: under a session folder, then checked record by record
+session() {
+	name=$1 want=$2 options=$3
+	shift 3
+	fresh
+	(KRTSAN_SESSION=$work/s KRTSAN_OPTIONS="$options" LD_PRELOAD=$lib exec "$here/prog" "$@") \
+		>"$work/out" 2>"$work/err"
+	got=$?
+	[ $got -eq "$want" ] && [ ! -s "$work/err" ] && [ ! -s "$work/out" ] && ok "$name: runs undisturbed" ||
+		{ not_ok "$name: exit code $got, expected $want, or output"; head -3 "$work/err" "$work/out"; }
+	"$here/verify" "$name" "$work/s" || bad=1
+}
+
+session basic 0 "" basic
+session basic 0 "stacks=leaf" basic
+session many 0 "" many
+session reuse 0 "" reuse
+session forks 0 "" forks
+session forks-init 0 "" forks init
+session forks-before 0 "" forks before
+session vforks 0 "" vforks
+session execs 3 "" execs
+session killed 137 "" killed
+session big 0 "" big
+session hosts 0 "" hosts
+session hosts-thread 0 "" hosts thread
+session hostexit 5 "" hostexit
+session threadexit 0 "" threadexit
+session jumps 0 "" jumps
+session intern 0 "" intern
+session full 0 "bound=1M:on_full=drop" full
+session notes 0 "" notes
+session descriptors 0 "" descriptors
+session filelimit 0 "" filelimit
+session late 0 "" late
+session fails 0 "" fails
+session inner 0 "" inner
+
+# Bare runs, with a krtsan of our own beside a copy of the library.
+mkdir -p "$here/bin"
+cp "$lib" "$here/bin/libkrtsan.so"
+cat >"$here/bin/krtsan" <<'EOS'
+#!/bin/sh
+# what the library must not pass on, and the verdict
+for fd in 3 4 5 6 7 8 9; do
+	(true <&"$fd") 2>/dev/null && echo "descriptor $fd" >&2
+done
+[ -z "${LD_PRELOAD-}" ] || echo "preloaded" >&2
+[ "$1 $2" = "analyze --bare" ] || echo "arguments $*" >&2
+ls "$3" | grep -q '\.proc$' || echo "no records" >&2
+echo "code $KRT_TEST_VERDICT" >"$3/verdict"
+exit 66
+EOS
+chmod +x "$here/bin/krtsan"
+
+# bare NAME CODE VERDICT OUTPUT MODE ARG: exit code, standard output, silence on stderr, nothing left behind
+bare() {
+	name=$1 want=$2 verdict=$3 text=$4
+	shift 4
+	fresh
+	(KRTSAN_OPTIONS="session_dir='$work/bare'" KRT_TEST_VERDICT=$verdict LD_PRELOAD=$here/bin/libkrtsan.so \
+		exec "$here/prog" "$@") >"$work/out" 2>"$work/err"
+	got=$?
+	[ $got -eq "$want" ] && ok "bare $name: exit code $got" || not_ok "bare $name: exit code $got, expected $want"
+	[ "$(cat "$work/out")" = "$text" ] && [ ! -s "$work/err" ] && ok "bare $name: its output alone" ||
+		{ not_ok "bare $name: output"; cat "$work/out" "$work/err"; }
+	[ -z "$(ls "$work/bare")" ] && ok "bare $name: nothing left" || not_ok "bare $name: files left"
+}
+
+bare "return 0" 66 66 "handler ran" ends "return 0"
+bare "return 0, clean" 0 0 "handler ran" ends "return 0"
+bare "return 3" 3 66 "handler ran" ends "return 3"
+bare "exit 0" 66 66 "handler ran" ends "exit 0"
+bare "exit 4" 4 66 "handler ran" ends "exit 4"
+bare "_exit 0" 67 67 "" ends "_exit 0"
+bare "_exit 9" 9 66 "" ends "_exit 9"
+bare "quick_exit 0" 66 66 "handler ran" ends "quick 0"
+bare "quick_exit 2" 2 66 "handler ran" ends "quick 2"
+bare "exec" 0 66 "" ends "exec 0"
+bare "parent and child" 66 66 "handler ran
+handler ran" ends "child 0"
+bare "no CUDA" 11 66 "" nothing 11
+bare "no device" 0 66 "" fails
+
+fresh
+(KRTSAN_OPTIONS="session_dir='$work/bare':no_such=1" KRT_TEST_VERDICT=0 LD_PRELOAD=$here/bin/libkrtsan.so \
+	exec "$here/prog" one) >"$work/out" 2>"$work/err"
+[ $? -eq 0 ] && [ "$(grep -c no_such "$work/err")" -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+	ok "an unknown option is one warning" || not_ok "an unknown option"
+
+fresh
+(KRTSAN_OPTIONS="session_dir='$work/none'" LD_PRELOAD=$here/bin/libkrtsan.so exec "$here/prog" one three) \
+	>"$work/out" 2>"$work/err"
+[ $? -eq 3 ] && grep -q 'nothing is recorded' "$work/err" && ok "no folder: said, code kept" || not_ok "no folder"
+
+mkdir -p "$here/lib/alone" && cp "$lib" "$here/lib/alone/"
+fresh
+(PATH=/nowhere KRTSAN_OPTIONS="session_dir='$work/bare'" LD_PRELOAD=$here/lib/alone/libkrtsan.so exec "$here/prog" one) \
+	>"$work/out" 2>"$work/err"
+[ $? -eq 0 ] && grep -q 'krtsan analyze ' "$work/err" && [ -n "$(ls "$work/bare")" ] &&
+	ok "no krtsan: files stay, and stderr says how to analyse them" || not_ok "no krtsan"
+
+rm -rf "$work"
+exit $bad
