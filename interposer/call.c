@@ -281,6 +281,7 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 	c->args = args;
 	c->api = (uint16_t)api;
 	c->hostfn = NULL;
+	c->heap_mark = 0;
 	c->mapped = false;
 	c->mark = t->scratch_used;
 	c->rec = (struct krt_rec_call *)(t->scratch + t->scratch_used);

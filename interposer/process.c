@@ -16,6 +16,7 @@
  */
 #include "process.h"
 #include "lane.h"
+#include "../interposer/heap.h"
 #include "call.h"
 #include "modules.h"
 #include "objects.h"
@@ -272,6 +273,10 @@ static bool attach(unsigned trouble)
 	int r;
 
 	bare = !session || *session != '/';
+	if (tried) { /* a fork child on its own */
+		krt_modules_forked();
+		krt_heap_forked();
+	}
 	if (!tried) {
 		krt_options_init(&krt_opt);
 		r = krt_options_parse(&krt_opt, secure_getenv("KRTSAN_OPTIONS"), err, sizeof err);
