@@ -29,8 +29,9 @@
  *   - a slot is recycled once the host knows its last epoch in the documented
  *     view.  Entries of its former life that are left in trees are below every
  *     epoch of the next life, so they say nothing about it.
- *   - changes are built aside and committed when complete: a failed allocation
- *     leaves everything as it was.
+ *   - changes are built aside and committed when complete: a call that runs out
+ *     of memory leaves what was known, or part of what it would have added (the
+ *     default-stream order comes before the rest), and never anything else.
  *
  * No locking: the caller serialises.
  */
@@ -711,8 +712,9 @@ static uint64_t next_knows(const struct krt_order *o, const struct domain *d, en
 		e = tree_epoch(ctx->floor, slot, v);
 		RAISE(epoch, e);
 	}
+	if (blocking(d) && ctx->legacy)
+		RAISE(version, ctx->legacy->version[v]);
 	if (l) {
-		RAISE(version, l->version[v]);
 		e = slot == l->slot ? l->epoch : tree_epoch(l->tree, slot, v);
 		RAISE(epoch, e);
 	}
@@ -795,6 +797,7 @@ static void clean(struct domain *d)
 	list_del(&d->in_dirty);
 }
 
+/* The host knows all that the domain ever knew: there was nothing else before. */
 static void forget_history(struct krt_order *o, struct domain *d)
 {
 	for (unsigned i = 0; i < HISTORY; i++) {
@@ -802,13 +805,13 @@ static void forget_history(struct krt_order *o, struct domain *d)
 		d->history[i].tree = NULL;
 		d->history[i].since = 0;
 	}
+	d->history[0].since = d->birth + 1;
 }
 
 /* The domain knows more: tree's reference is taken over, a new epoch begins. */
 static void learn(struct krt_order *o, struct domain *d, struct node *tree)
 {
 	if (o->slot[d->slot].known[KRT_VIEW_DOC] >= d->epoch) {
-		/* The host knows all of it: nobody will ask for less. */
 		forget_history(o, d);
 		unref(o, d->tree);
 	} else {
@@ -891,7 +894,6 @@ static bool meet_legacy(struct krt_order *o, struct domain *b)
 	struct domain *l = ctx->legacy;
 	struct node *full;
 
-	raise_versions(b, l->version);
 	if (knows(o, b, KRT_VIEW_DOC, l->slot, l->epoch)) {
 		b->legacy_seen = l->epoch;
 		return true;
@@ -933,8 +935,14 @@ static bool meet_floor(struct krt_order *o, struct domain *d)
 /* What every call on a stream does first, whatever it is. */
 static bool touch(struct krt_order *o, struct domain *d)
 {
-	for (unsigned v = 0; v < KRT_VIEWS; v++)
-		RAISE(d->version[v], call_version(o));
+	for (unsigned v = 0; v < KRT_VIEWS; v++) {
+		if (d->version[v] >= call_version(o))
+			continue;
+		d->version[v] = call_version(o);
+		dirty(d); /* a later call on the legacy stream may have begun before this one */
+	}
+	if (blocking(d) && d->ctx->legacy)
+		raise_versions(d, d->ctx->legacy->version);
 	if (!prune_domain(o, d))
 		return false;
 	if (d->kind == KRT_STREAM_LEGACY && d->ctx->dirty.next != &d->ctx->dirty &&
@@ -1455,15 +1463,20 @@ bool krt_order_wait(struct krt_order *o, krt_domain stream, const struct krt_sna
 	if (!d || d->ended || !s || !views || !touch(o, d))
 		return false;
 	o->stats.joins++;
-	for (unsigned v = 0; v < KRT_VIEWS; v++)
-		if (views & 1u << v)
-			RAISE(d->version[v], s->version[v]);
+	/* The record may know more of the host than a call that began early. */
+	added = s->version[counts] > d->version[counts];
+	for (unsigned v = 0; v < KRT_VIEWS; v++) {
+		if (!(views & 1u << v) || s->version[v] <= d->version[v])
+			continue;
+		d->version[v] = s->version[v];
+		dirty(d);
+	}
 	/* Known in the documented view: known in both. */
 	if (s->domain && (!s->epoch || knows(o, d, counts, s->slot, s->epoch))) {
 		o->stats.fast_joins++;
-		return false;
+		return added;
 	}
-	added = s->domain || news(o, d, counts, s->tree, 0);
+	added |= s->domain || news(o, d, counts, s->tree, 0);
 	if (!added && !news(o, d, KRT_VIEW_OBS, s->tree, 0))
 		return false;
 	if (!join(o, d->tree, s->tree, 0, views, may_prune(o, d), &tree))

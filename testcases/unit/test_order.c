@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ordering module alone: cases with known counts, the default-stream rule,
- * contexts, host joins, retirement, random programs against a judge that knows
- * nothing but transitive closure, and every allocation failing once.
+ * contexts, host joins, calls in flight, retirement.  Random programs and
+ * failing allocations: test_order_random.c.
  */
 #include <criterion/criterion.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if __has_include(<valgrind/valgrind.h>)
-#include <valgrind/valgrind.h>
-#else
-#define RUNNING_ON_VALGRIND 0
-#endif
+#include "count_memory.h"
 #include "order.h"
 
 #define BOTH KRT_IN_BOTH
@@ -21,46 +15,6 @@
 #define NB   KRT_STREAM_NON_BLOCKING
 #define BL   KRT_STREAM_BLOCKING
 #define LEG  KRT_STREAM_LEGACY
-
-/* --- an allocator that counts, checks sizes and fails on demand --------------------- */
-
-struct memory {
-	uint64_t bytes, calls, fail_at; /* fail_at: this call fails, 0: none */
-	bool stay_failed;
-};
-
-static void *count_alloc(void *user, size_t size)
-{
-	struct memory *m = user;
-	uint64_t *p;
-
-	m->calls++;
-	if (m->fail_at && (m->calls == m->fail_at || (m->stay_failed && m->calls > m->fail_at)))
-		return NULL;
-	p = malloc(size + 16);
-	cr_assert_not_null(p);
-	p[0] = size;
-	m->bytes += size;
-	return p + 2;
-}
-
-static void count_free(void *user, void *ptr, size_t size)
-{
-	struct memory *m = user;
-	uint64_t *p = (uint64_t *)ptr - 2;
-
-	cr_assert_eq(p[0], size, "freed with another size than allocated with");
-	m->bytes -= size;
-	free(p);
-}
-
-static struct krt_order *order_new(struct memory *m)
-{
-	const struct krt_order_mem mem = { count_alloc, count_free, m };
-
-	memset(m, 0, sizeof(*m));
-	return krt_order_new(&mem);
-}
 
 /* --- a tiny tracker of accesses to whole buffers -------------------------------------- */
 
@@ -845,6 +799,46 @@ Test(order, host_join_of_an_older_operation)
 	cr_assert(krt_order_before_host(w.o, KRT_VIEW_DOC, x));
 }
 
+/* Two changes of what the stream knows lie in between. */
+Test(order, host_join_of_a_much_older_operation)
+{
+	struct krt_stamp a, x, b, y;
+
+	a = wr(1, 0);
+	x = wr(2, 1);
+	rec(2, 0);
+	wait(1, 0);
+	b = wr(1, 2);
+	y = wr(3, 3);
+	rec(3, 1);
+	wait(1, 1);
+	krt_order_host_join_stamp(w.o, a, BOTH);
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_OBS, x));
+	krt_order_host_join_stamp(w.o, b, BOTH);
+	cr_assert(krt_order_before_host(w.o, KRT_VIEW_DOC, x));
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_OBS, y));
+}
+
+/* That the observed view knew it all does not make the documented one forget. */
+Test(order, host_join_of_an_older_operation_by_view)
+{
+	struct krt_stamp a, x, z;
+
+	z = wr(3, 3);
+	rec(3, 3);
+	wait(1, 3);
+	a = wr(1, 0);
+	krt_order_host_join_stream(w.o, w.s[1], OBS);
+	x = wr(2, 1);
+	rec(2, 0);
+	wait(1, 0);
+	krt_order_host_join_stamp(w.o, a, BOTH);
+	cr_assert(krt_order_before_host(w.o, KRT_VIEW_DOC, a));
+	cr_assert(krt_order_before_host(w.o, KRT_VIEW_DOC, z));
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_DOC, x));
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_OBS, x));
+}
+
 /* A stream's sync brings in what the stream waited for. */
 Test(order, host_join_is_transitive)
 {
@@ -992,6 +986,37 @@ Test(order, enqueue_during_a_sync)
 	cr_assert(krt_order_before_host(w.o, KRT_VIEW_DOC, b));
 }
 
+/* A call that began early follows the legacy stream, and with it what that knew of the host. */
+Test(order, early_call_behind_a_barrier)
+{
+	krt_context c = krt_order_context(w.o, 1);
+	krt_domain b = krt_order_stream(w.o, w.ctx, BL), l = krt_order_stream(w.o, w.ctx, LEG);
+	krt_domain x = krt_order_stream(w.o, c, NB);
+
+	krt_order_at(w.o, 1, 2);
+	wr(1, 0);
+	krt_order_at(w.o, 4, 5);
+	krt_order_host_join_stream(w.o, w.s[1], BOTH);
+	krt_order_at(w.o, 6, 7);
+	krt_order_begin(w.o, l);
+	krt_order_at(w.o, 3, 8); /* before the sync returned, but enqueued behind l's operation */
+	rec_on(b, 0);
+	krt_order_at(w.o, 3, 9);
+	cr_assert(wait(2, 0));
+	wr(2, 0);
+	expect(0);
+	/* the same through a wait of a whole context */
+	krt_order_at(w.o, 3, 10);
+	krt_order_wait_context(w.o, c, w.event[0], BOTH);
+	krt_order_at(w.o, 3, 11);
+	rec_on(x, 1);
+	krt_order_at(w.o, 3, 12);
+	wait(3, 1);
+	krt_order_at(w.o, 3, 13);
+	cr_assert(krt_order_before_stream(w.o, KRT_VIEW_DOC, (struct krt_stamp){ w.s[1], 1 }, w.s[3]));
+	cr_assert(!krt_order_before_stream(w.o, KRT_VIEW_OBS, (struct krt_stamp){ w.s[1], 1 }, w.s[4]));
+}
+
 /* What was in flight too long is taken as ordered; nothing grows. */
 Test(order, in_flight_for_ages)
 {
@@ -1031,11 +1056,6 @@ Test(order, in_flight_for_ages)
 }
 
 /* --- memory ------------------------------------------------------------------------------------------- */
-
-static unsigned scaled(unsigned native, unsigned valgrind)
-{
-	return RUNNING_ON_VALGRIND ? valgrind : native;
-}
 
 Test(order, streams_come_and_go)
 {
