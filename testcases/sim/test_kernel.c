@@ -412,6 +412,7 @@ static void lazy(void)
 	CU(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
 	CU(cuMemAlloc(&x, 4));
 	CU(cuMemHostAlloc(&h, 8, 0));
+	fun("setw"); /* loading waits for the device */
 	p = h;
 	p[0] = 1;
 	CU(cuMemcpyDtoHAsync(h, x, 4, b));
