@@ -371,10 +371,17 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 	case KRT_OP_PRIMARY_RELEASE:
 	case KRT_OP_PRIMARY_RESET:
 	case KRT_OP_GREEN_DESTROY:
+		krt_heap_device_gone(0);
 		krt_kernels_stale(); /* and again afterwards: a handle may be recycled before we return */
 		break;
 	case KRT_OP_STREAM_DESTROY:
 		krt_stream_gone(args[0]);
+		break;
+	case KRT_OP_FREE:
+	case KRT_OP_FREE_ASYNC:
+	case KRT_OP_HOST_FREE:
+	case KRT_OP_VMM_ADDR_FREE:
+		krt_heap_device_gone(args[0]);
 		break;
 	}
 	c->start_ns = krt_opt.times ? krt_mono_ns() : 0;

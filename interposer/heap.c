@@ -38,6 +38,7 @@
 
 #define RANGES_MAX 4096
 #define TRANSITS   16
+#define DEVICE_MAX 4096
 #define EXPORT     __attribute__((visibility("default")))
 
 /* Ranges, ascending by base. */
@@ -47,6 +48,13 @@ static _Atomic unsigned pending; /* how many: what the wrappers look at first */
 static _Atomic unsigned set_seq; /* odd: being changed */
 static _Atomic uint64_t notes;
 static struct krt_ownlock set_lock;
+
+/* The driver's own memory, ascending, disjoint; under device_lock, read under device_seq. */
+static struct {
+	_Atomic uint64_t base, end;
+} device[DEVICE_MAX];
+static _Atomic unsigned ndevice, device_seq;
+static struct krt_ownlock device_lock;
 
 /* Old ranges of realloc and mremap calls in progress. */
 static struct {
@@ -139,19 +147,30 @@ static void move(unsigned to, unsigned from)
 	noted[to] = noted[from];
 }
 
-/* Full: join neighbours two by two.  The hulls are too large, and stay longer. */
+/*
+ * Full: join the ranges that lie close to each other, with ever larger gaps
+ * between them, until a quarter is free.  Hulls are too large, and stay longer.
+ */
 static unsigned join(unsigned n)
 {
-	unsigned k = 0;
+	unsigned k = n;
 
-	for (unsigned i = 0; i < n; i += 2, k++) {
-		move(k, i);
-		if (i + 1 == n)
-			continue;
-		end[k] = end[i + 1] > end[k] ? end[i + 1] : end[k];
-		noted[k] = noted[i + 1] > noted[k] ? noted[i + 1] : noted[k];
-		if (stream_of[i + 1] != stream_of[k])
-			stream_of[k] = KRT_HEAP_ALL; /* only a wait for all ends it */
+	for (uint64_t gap = 4096; k > RANGES_MAX * 3 / 4; gap *= 4) {
+		n = k;
+		k = 0;
+		for (unsigned i = 1; i < n; i++) {
+			uint64_t next = get(&base[i]);
+
+			if (next > end[k] && next - end[k] > gap) {
+				move(++k, i);
+				continue;
+			}
+			end[k] = end[i] > end[k] ? end[i] : end[k];
+			noted[k] = noted[i] > noted[k] ? noted[i] : noted[k];
+			if (stream_of[i] != stream_of[k])
+				stream_of[k] = KRT_HEAP_ALL; /* only a wait for all ends it */
+		}
+		k++;
 	}
 	raise_tops(0, k);
 	return k;
@@ -185,6 +204,121 @@ static void insert(uint64_t lo, uint64_t hi, uint64_t stream)
 	write_end(n + 1);
 }
 
+/* ---- the driver's memory ---------------------------------------------------------------- */
+
+/* Number of device ranges that begin at or below addr. */
+static unsigned device_upto(uint64_t addr)
+{
+	unsigned lo = 0, hi = atomic_load_explicit(&ndevice, memory_order_relaxed);
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (get(&device[mid].base) <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool on_device(uint64_t lo, uint64_t hi)
+{
+	for (unsigned tries = 0; tries < 1000; tries++) {
+		unsigned seq = atomic_load_explicit(&device_seq, memory_order_acquire), i;
+		bool in;
+
+		if (seq & 1) {
+			krt_cpu_relax();
+			continue;
+		}
+		i = device_upto(lo);
+		in = i > 0 && hi <= get(&device[i - 1].end);
+		atomic_thread_fence(memory_order_acquire);
+		if (atomic_load_explicit(&device_seq, memory_order_relaxed) == seq)
+			return in;
+	}
+	return false;
+}
+
+static void device_change(int by)
+{
+	unsigned seq = atomic_load_explicit(&device_seq, memory_order_relaxed);
+
+	if (by)
+		atomic_store_explicit(&ndevice, atomic_load_explicit(&ndevice, memory_order_relaxed) + by,
+				      memory_order_relaxed);
+	if (!(seq & 1)) {
+		atomic_store_explicit(&device_seq, seq + 1, memory_order_relaxed);
+		atomic_thread_fence(memory_order_release);
+	} else {
+		atomic_store_explicit(&device_seq, seq + 1, memory_order_release);
+	}
+}
+
+static void device_move(unsigned to, unsigned from)
+{
+	put(&device[to].base, get(&device[from].base));
+	put(&device[to].end, get(&device[from].end));
+}
+
+/* Take [from, to) out of device[].  Under device_lock. */
+static void device_cut(unsigned from, unsigned to)
+{
+	unsigned n = atomic_load_explicit(&ndevice, memory_order_relaxed);
+
+	if (from >= to)
+		return;
+	device_change(0);
+	for (unsigned i = to; i < n; i++)
+		device_move(from + i - to, i);
+	device_change((int)from - (int)to);
+}
+
+void krt_heap_device(uint64_t lo, uint64_t len)
+{
+	unsigned from, to, n;
+
+	if (!lo || !len || lo + len < lo || !krt_ownlock_take(&device_lock, &tls))
+		return;
+	/* what it overlaps was freed where we did not see it */
+	to = device_upto(lo + len - 1);
+	from = device_upto(lo);
+	if (from > 0 && get(&device[from - 1].end) > lo)
+		from--;
+	device_cut(from, to);
+	n = atomic_load_explicit(&ndevice, memory_order_relaxed);
+	if (n < DEVICE_MAX) {
+		device_change(0);
+		for (unsigned i = n; i > from; i--)
+			device_move(i, i - 1);
+		put(&device[from].base, lo);
+		put(&device[from].end, lo + len);
+		device_change(1);
+	}
+	krt_ownlock_drop(&device_lock);
+}
+
+void krt_heap_device_gone(uint64_t lo)
+{
+	unsigned i;
+
+	if (!atomic_load_explicit(&ndevice, memory_order_relaxed))
+		return;
+	if (!krt_ownlock_take(&device_lock, &tls)) {
+		krt_trouble(KRT_TROUBLE_INTERNAL);
+		return;
+	}
+	i = device_upto(lo);
+	if (!lo)
+		device_cut(0, atomic_load_explicit(&ndevice, memory_order_relaxed));
+	else if (i > 0 && get(&device[i - 1].base) == lo)
+		device_cut(i - 1, i);
+	krt_ownlock_drop(&device_lock);
+}
+
+/* ---- notes and waits -------------------------------------------------------------------- */
+
 /* Wait until no realloc or mremap of these bytes is under way. */
 static void await_transits(uint64_t lo, uint64_t hi)
 {
@@ -204,7 +338,7 @@ void krt_heap_note(uint64_t lo, uint64_t len, uint64_t stream)
 {
 	uint64_t hi = lo + len < lo ? UINT64_MAX : lo + len;
 
-	if (!len)
+	if (!len || on_device(lo, hi))
 		return;
 	if (!krt_ownlock_take(&set_lock, &tls)) {
 		krt_trouble(KRT_TROUBLE_INTERNAL);
@@ -252,6 +386,9 @@ void krt_heap_forked(void)
 	unsigned seq = atomic_load(&set_seq);
 
 	atomic_store(&set_lock.owner, 0);
+	atomic_store(&device_lock.owner, 0);
+	atomic_store(&ndevice, 0);
+	atomic_store(&device_seq, (atomic_load(&device_seq) + 1) & ~1u);
 	atomic_store(&pending, 0);
 	atomic_store(&set_seq, seq + (seq & 1));
 	for (unsigned i = 0; i < TRANSITS; i++)

@@ -33,6 +33,15 @@ uint64_t krt_heap_mark(void);
 void krt_heap_synced(uint64_t stream, uint64_t mark);
 #define KRT_HEAP_ALL UINT64_MAX /* as stream: on every one */
 
+/*
+ * [base, base + len) is the driver's: no free or munmap of the program ends it,
+ * so that operations on it need not be noted.  At most DEVICE_MAX are known (the
+ * rest is noted needlessly).  krt_heap_device_gone() comes before the driver is
+ * told to free it; 0: all of it, when a context goes.
+ */
+void krt_heap_device(uint64_t base, uint64_t len);
+void krt_heap_device_gone(uint64_t base);
+
 /* In a fork child: nothing is pending, no lock is held. */
 void krt_heap_forked(void);
 

@@ -216,14 +216,46 @@ static void copy_operands(const struct krt_call *c, const struct krt_api *a)
 	}
 }
 
+/* A new allocation: the driver's memory, which no free of the program ends. */
+static void allocated(const struct krt_call *c, const struct krt_api *a)
+{
+	uint64_t addr = 0, len = 0;
+
+	for (unsigned i = 0; i < a->argc; i++) {
+		if (a->arg[i].role == KRT_ROLE_OUT_ADDR && c->args[i])
+			addr = *(const uint64_t *)c->args[i];
+		else if (a->arg[i].role == KRT_ROLE_BYTES)
+			len = a->arg[i].width < 8 ? (uint32_t)c->args[i] : c->args[i];
+	}
+	if (a->arg[0].width == 8) /* version 1 of the interface has 32-bit addresses */
+		krt_heap_device(addr, len);
+}
+
 void krt_operands(const struct krt_call *c)
 {
 	const struct krt_api *a = &krt_api[c->api];
 
-	if (a->flags & KRT_F_ASYNC)
+	if (a->flags & KRT_F_ASYNC) {
 		copy_operands(c, a);
-	else if (a->op == KRT_OP_STREAM_SYNC || a->op == KRT_OP_STREAM_QUERY)
+		return;
+	}
+	switch ((enum krt_op)a->op) {
+	case KRT_OP_STREAM_SYNC:
+	case KRT_OP_STREAM_QUERY:
 		krt_heap_synced(stream_key(c, a, c->args[0]), c->heap_mark);
-	else if (a->op == KRT_OP_CTX_SYNC || a->op == KRT_OP_CTX_DESTROY)
+		break;
+	case KRT_OP_CTX_SYNC:
+	case KRT_OP_CTX_DESTROY:
 		krt_heap_synced(KRT_HEAP_ALL, c->heap_mark);
+		break;
+	case KRT_OP_ALLOC:
+	case KRT_OP_ALLOC_ASYNC:
+	case KRT_OP_ALLOC_MANAGED:
+	case KRT_OP_HOST_ALLOC:
+	case KRT_OP_VMM_RESERVE:
+		allocated(c, a);
+		break;
+	default:
+		break;
+	}
 }

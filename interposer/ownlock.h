@@ -22,8 +22,9 @@ struct krt_ownlock {
 	_Atomic uintptr_t owner; /* an address in the owner's TLS, 0: free */
 };
 
-#define KRT_OWNLOCK_SPINS 200
-#define KRT_OWNLOCK_NAPS  4000 /* of 500 us: two seconds */
+#define KRT_OWNLOCK_SPINS  200
+#define KRT_OWNLOCK_YIELDS 100
+#define KRT_OWNLOCK_NAPS   4000 /* of 500 us: two seconds */
 
 static inline void krt_cpu_relax(void)
 {
@@ -39,7 +40,7 @@ static inline bool krt_ownlock_take(struct krt_ownlock *l, const void *self)
 {
 	uintptr_t me = (uintptr_t)self, free;
 
-	for (unsigned i = 0; i < KRT_OWNLOCK_SPINS + KRT_OWNLOCK_NAPS; i++) {
+	for (unsigned i = 0; i < KRT_OWNLOCK_SPINS + KRT_OWNLOCK_YIELDS + KRT_OWNLOCK_NAPS; i++) {
 		free = 0;
 		if (atomic_compare_exchange_weak_explicit(&l->owner, &free, me, memory_order_acquire,
 							  memory_order_relaxed))
@@ -48,6 +49,8 @@ static inline bool krt_ownlock_take(struct krt_ownlock *l, const void *self)
 			return false;
 		if (i < KRT_OWNLOCK_SPINS) {
 			krt_cpu_relax();
+		} else if (i < KRT_OWNLOCK_SPINS + KRT_OWNLOCK_YIELDS) {
+			syscall(SYS_sched_yield);
 		} else {
 			struct timespec nap = { .tv_nsec = 500 * 1000 };
 

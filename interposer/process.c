@@ -18,6 +18,7 @@
 #include "lane.h"
 #include "../interposer/heap.h"
 #include "call.h"
+#include "heap.h"
 #include "modules.h"
 #include "objects.h"
 #include "resolve.h"
@@ -312,7 +313,10 @@ static bool attach(unsigned trouble)
 	syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", p->exe, sizeof p->exe - 1);
 	if (secure_getenv("KRTSAN_OPTIONS"))
 		krt_format(p->options, sizeof p->options, "%s", secure_getenv("KRTSAN_OPTIONS"));
-	krt_session++;
+	if (krt_session++) { /* forked from a process that recorded */
+		krt_modules_forked();
+		krt_heap_forked();
+	}
 	krt_record_publish();
 	return true;
 }

@@ -106,7 +106,18 @@ $(O)/unwind/bench: testcases/bench/bench_unwind.c $(O)/unwind/chain_O2.o $(O)/un
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(UNWIND_CFLAGS) -O2 -MMD -MP -o $@ $(filter %.c %.o,$^) -ldl
 
-unwind: $(O)/unwind/torture $(UNWIND_PLUGS)
+# with everything exported, for the program to drive; no builtins: the compiler knows that free has no effects
+$(O)/unwind/libkrtheap.so: $(addprefix interposer/,heap.c unwinder.c modules.c) testcases/unwind/stub.c
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNWIND_CFLAGS) -fPIC -ftls-model=initial-exec -shared -Wl,-soname,libkrtheap.so \
+		-Wl,--build-id -o $@ $^
+
+$(O)/unwind/heap_torture: testcases/unwind/heap_torture.c $(O)/unwind/libkrtheap.so
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(UNWIND_CFLAGS) -fno-builtin -MMD -MP -o $@ $< -L$(O)/unwind -Wl,-rpath,'$$ORIGIN' -lkrtheap -lpthread
+
+unwind: $(O)/unwind/torture $(O)/unwind/heap_torture $(UNWIND_PLUGS)
 	$(Q)testcases/unwind/run.sh $(O)/unwind
 
 bench-unwind: $(O)/unwind/bench

@@ -179,6 +179,67 @@ Test(heap, one_staging_buffer_is_one_range)
 	cr_assert_eq(pending, 1);
 }
 
+/* Ranges far apart are not joined over what lies between. */
+Test(heap, joined_ranges_stay_close)
+{
+	for (uint64_t i = 0; i < 10000; i++) {
+		krt_heap_note(0x550000000000 + i * 10000, 100, 1);
+		krt_heap_note(0x7f0000000000 + i * 10000, 100, 1);
+	}
+	cr_assert_leq(pending, RANGES_MAX);
+	cr_assert(overlaps(0x550000000000, 0x550000000001));
+	cr_assert(!overlaps(0x560000000000, 0x7e0000000000));
+}
+
+Test(heap, device_memory_is_not_noted)
+{
+	krt_heap_device(0x10000, 0x1000);
+	krt_heap_device(0x30000, 0x1000);
+	krt_heap_device(0x20000, 0x1000);
+	krt_heap_note(0x20000, 0x1000, 1);
+	krt_heap_note(0x30ff0, 0x10, 1);
+	cr_assert_eq(pending, 0);
+	krt_heap_note(0x20ff0, 0x20, 1); /* over the end */
+	krt_heap_note(0x1fff0, 0x20, 1);
+	krt_heap_note(0x31000, 1, 1);
+	cr_assert_eq(pending, 3);
+	krt_heap_device_gone(0x20000);
+	krt_heap_device_gone(0x20001);
+	krt_heap_note(0x20000, 1, 1);
+	cr_assert_eq(pending, 4);
+	/* a new allocation over old ones that went unseen */
+	krt_heap_device(0x10800, 0x20900);
+	cr_assert_eq(ndevice, 1);
+	krt_heap_note(0x10000, 1, 1);
+	cr_assert_eq(pending, 5);
+	krt_heap_note(0x31000, 1, 2);
+	cr_assert_eq(pending, 5);
+}
+
+Test(heap, device_list_against_a_plain_one)
+{
+	static uint64_t lo[DEVICE_MAX + 100];
+	uint64_t seed = 5;
+
+	for (int i = 0; i < DEVICE_MAX + 100; i++) {
+		lo[i] = (1 + (i * 2654435761u) % 100000) * 0x1000ull;
+		krt_heap_device(lo[i], 0x1000);
+	}
+	cr_assert_leq(ndevice, DEVICE_MAX);
+	for (unsigned i = 1; i < ndevice; i++)
+		cr_assert_leq(device[i - 1].end, device[i].base);
+	for (int i = 0; i < DEVICE_MAX; i++)
+		cr_assert(on_device(lo[i], lo[i] + 0x1000));
+	for (int k = 0; k < 2000; k++) {
+		int i = rnd(&seed) % DEVICE_MAX;
+
+		krt_heap_device_gone(lo[i]);
+		cr_assert(!on_device(lo[i], lo[i] + 1));
+		krt_heap_device(lo[i], 0x1000);
+		cr_assert(on_device(lo[i], lo[i] + 1));
+	}
+}
+
 /* ---- the wrappers ---------------------------------------------------------------- */
 
 static void one_record(unsigned api, const void *addr, uint64_t len)

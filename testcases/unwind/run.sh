@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# run.sh DIR: the torture test of the unwinder, and the same comparison inside a
-# Python interpreter, where there is one.
+# run.sh DIR: the torture test of the unwinder, the same comparison inside a
+# Python interpreter, where there is one, and the free family under load.
 set -u
 dir=$1
 fails=0
@@ -26,4 +26,19 @@ if [ -n "$python" ]; then
 		;;
 	esac
 fi
+heap() { # NAME PRELOAD
+	if LD_PRELOAD=$2 timeout 120 "$dir/heap_torture"; then
+		echo "ok heap under load, $1"
+	else
+		echo "not ok heap under load, $1"
+		fails=$((fails + 1))
+	fi
+}
+heap "libc's malloc" "$dir/libkrtheap.so"
+for lib in libjemalloc.so.2 libtcmalloc_minimal.so.4; do
+	# only where the loader finds it
+	if [ -z "$(LD_PRELOAD=$lib /bin/true 2>&1)" ]; then
+		heap "$lib behind" "$dir/libkrtheap.so $lib"
+	fi
+done
 [ "$fails" -eq 0 ]
