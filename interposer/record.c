@@ -76,14 +76,18 @@ static void *map_file(const char *path, int flags, uint64_t off, size_t len)
 	if (fd < 0)
 		return NULL;
 	p = allocate(fd, off, len) ? MAP_FAILED
-				   : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-					  (off_t)off);
+				   : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)off);
 	err = errno;
 	syscall(SYS_close, fd);
 	errno = err;
 	if (p == MAP_FAILED)
 		return NULL;
 	madvise(p, len, MADV_DONTFORK);
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+	/* MAP_POPULATE would map shared pages clean, and each would fault once more */
+	madvise(p, len, MADV_POPULATE_WRITE);
 	return p;
 }
 
@@ -257,9 +261,13 @@ static bool lane_grow(struct krt_thread *t, size_t len)
 {
 	/* parts after the first carry a header of their own */
 	size_t windows = len <= KRT_WINDOW ? 1 : (len + KRT_WINDOW - 1) / (KRT_WINDOW - 8) + 1;
+	/* a busy lane takes several at once: the system calls are what they cost */
+	size_t more = t->pos >= 8 * KRT_WINDOW ? 4 : t->pos >= 2 * KRT_WINDOW ? 2 : 1;
 	uint64_t off = t->map ? t->map_off + t->map_len : t->pos;
 	char path[sizeof path_base + 16], *map;
 
+	if (windows < more && (!krt_opt.bound || krt_opt.bound >= 64 * KRT_WINDOW))
+		windows = more;
 	if (!within_bound(windows * KRT_WINDOW))
 		return false;
 	off = (off + KRT_WINDOW - 1) / KRT_WINDOW * KRT_WINDOW;
@@ -338,7 +346,7 @@ static void lane_trim(struct krt_thread *t)
 {
 	size_t full = (t->pos - t->map_off) / KRT_WINDOW * KRT_WINDOW;
 
-	if (krt_likely(full < KRT_WINDOW) || t->map_len == KRT_WINDOW)
+	if (krt_likely(full < 8 * KRT_WINDOW)) /* a small mapping goes as a whole */
 		return;
 	if (full == t->map_len)
 		full -= KRT_WINDOW;
@@ -481,6 +489,10 @@ struct table {
 };
 
 static struct table *stacks, *blocks;
+
+/* Parameter blocks met lately: only what comes again is worth an id.  Racy, and harmless so. */
+#define SEEN 16384
+static _Atomic uint64_t *seen;
 static uint32_t next_stack, next_block;
 static _Atomic uint32_t next_string;
 
@@ -528,9 +540,10 @@ bool krt_intern_open(void)
 {
 	stacks = krt_map(sizeof *stacks);
 	blocks = krt_map(sizeof *blocks);
+	seen = krt_map(SEEN * sizeof *seen);
 	next_stack = next_block = 0;
 	atomic_store(&next_string, 0);
-	return stacks && blocks;
+	return stacks && blocks && seen;
 }
 
 uint32_t krt_stack_id(bool quiet)
@@ -574,18 +587,21 @@ uint32_t krt_stack_id(bool quiet)
 
 uint32_t krt_params_id(uint32_t kernel, const void *bytes, uint32_t len)
 {
-	uint64_t hash = krt_hash(kernel, bytes, len) | 1;
-	uint64_t check = krt_hash(hash ^ 0x9e3779b97f4a7c15ull, bytes, len);
-	uint32_t id = table_get(blocks, hash, check);
+	uint64_t hash = krt_hash(kernel, bytes, len) | 1, check;
+	_Atomic uint64_t *met = &seen[hash >> 20 & (SEEN - 1)];
+	uint32_t id;
 
-	if (id != ABSENT && id)
+	if (atomic_load_explicit(met, memory_order_relaxed) != hash) {
+		atomic_store_explicit(met, hash, memory_order_relaxed);
+		return 0;
+	}
+	check = krt_hash(hash ^ 0x9e3779b97f4a7c15ull, bytes, len);
+	id = table_get(blocks, hash, check);
+	if (krt_likely(id != ABSENT))
 		return id;
 	krt_lock(&krt_wipe.w.intern);
 	id = table_get(blocks, hash, check);
 	if (id == ABSENT) {
-		id = 0; /* once is no repetition */
-		table_put(blocks, hash, check, 0);
-	} else if (!id) {
 		char buf[sizeof(struct krt_rec_params) + KRT_PARAMS_SHARE_MAX] __attribute__((aligned(8)));
 		struct krt_rec_params *r = (struct krt_rec_params *)buf;
 
