@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernels file (kernels=FILE): what kernels read and write, declared by hand.
+ *
+ *	# comment, to the end of the line; a backslash at its end continues a line
+ *	kernel saxpy: arg 1 read [0, 4*arg0), arg 2 read [0, 4*arg0), arg 2 write [0, 4*arg0)
+ *	kernel *histogram*: arg 0 read, arg 1 atomic [0, 1024)
+ *	kernel "void reduce<float>(T *)": arg 0.16 write [0, 4*arg0.24:4)
+ *	kernel poll_*: ignore
+ *
+ * NAME is the kernel's name as the driver tells it (mangled for C++), with * and ?
+ * as wildcards; in quotes it may hold spaces and colons.  The first line that
+ * fits a kernel counts, and it is the whole truth: what it does not name is not
+ * accessed.  `ignore` says that with no access at all, or at the end of a list.
+ *
+ *	arg N ROLE [FROM, TO)	ROLE: read, write, atomic
+ *
+ * Parameter N, from 0, is the pointer; arg N.OFF is the pointer OFF bytes inside
+ * parameter N.  FROM and TO are bytes from there; without them the role is known
+ * and the extent is not.  Expressions: integers (decimal, 0x hexadecimal), + - *
+ * / ( ), argN (parameter N as an unsigned integer), argN.OFF and argN.OFF:WIDTH
+ * (WIDTH bytes inside it: 1, 2, 4, or 8 when not given), gridx gridy gridz
+ * blockx blocky blockz.  Arithmetic is unsigned with 64 bits; a result below 0 or
+ * beyond 64 bits and a division by 0 make the line useless for that launch.
+ *
+ * Immutable after the load; no locking.  Safe on any text.
+ */
+#ifndef KRT_KERNELS_H
+#define KRT_KERNELS_H
+
+#include "../interposer/record.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct krt_kernels_file;
+struct krt_kernels_line;
+
+/*
+ * Reads a file; NULL and a message "FILE:LINE: what: why" (or "FILE: what: why")
+ * in err.
+ */
+struct krt_kernels_file *krt_kernels_load(const char *path, char *err, size_t errlen);
+/* The same from memory; name stands for the file in messages. */
+struct krt_kernels_file *krt_kernels_parse(const char *name, const char *text, size_t len,
+					   char *err, size_t errlen);
+void krt_kernels_free(struct krt_kernels_file *f);
+
+/* Values as in krtsan.h. */
+#define KRT_KERNELS_READ   1u
+#define KRT_KERNELS_WRITE  2u
+#define KRT_KERNELS_ATOMIC 4u
+
+struct krt_kernels_access {
+	uint64_t addr; /* first byte */
+	uint64_t len;  /* bytes, > 0; 0 when the extent is not known (addr: the pointer itself) */
+	unsigned role; /* one of KRT_KERNELS_* */
+	unsigned arg;  /* which parameter */
+};
+typedef void krt_kernels_fn(void *user, const struct krt_kernels_access *a);
+
+struct krt_kernels_launch {
+	const struct krt_param *param; /* layout; nparams KRT_PARAMS_UNKNOWN: not known */
+	uint32_t nparams;
+	const void *params;            /* raw parameter buffer, laid out by param[].offset */
+	size_t len;
+	uint32_t grid[3], block[3];
+};
+
+enum krt_kernels_result {
+	KRT_KERNELS_NO_LINE, /* nothing is said of this kernel */
+	KRT_KERNELS_USELESS, /* there is a line, but not for these parameters: see krt_kernels_why() */
+	KRT_KERNELS_DECLARED,
+};
+
+/* The line of a kernel, NULL: none.  Depends on the name alone: may be kept. */
+const struct krt_kernels_line *krt_kernels_find(const struct krt_kernels_file *f, const char *name);
+/*
+ * What the line says of one launch: fn for each access, unless USELESS, then for
+ * none.  A pointer of 0 and an empty range are no access.
+ */
+enum krt_kernels_result krt_kernels_eval(const struct krt_kernels_line *line,
+					 const struct krt_kernels_launch *launch,
+					 krt_kernels_fn *fn, void *user);
+/* Both in one; f may be NULL. */
+enum krt_kernels_result krt_kernels_match(const struct krt_kernels_file *f, const char *name,
+					  const struct krt_kernels_launch *launch,
+					  krt_kernels_fn *fn, void *user);
+/* Why eval() would say USELESS, in words (static text), NULL: it would not. */
+const char *krt_kernels_why(const struct krt_kernels_line *line, const struct krt_kernels_launch *launch);
+/* Where the line stands in the file. */
+unsigned krt_kernels_number(const struct krt_kernels_line *line);
+
+#endif
