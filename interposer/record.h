@@ -19,7 +19,9 @@
  * Publication: a writer completes a record (all its parts), then stores the new
  * end in slot.commit with release.  Nothing behind commit exists.
  *
- * Order: each call takes a ticket before (t0) and after (t1) the driver ran.
+ * Order: each call takes a ticket before (t0) and after (t1) the driver ran, all
+ * of them different; t0 of an enqueued host function is the token that brackets
+ * its run (hostfn_enter, hostfn_exit).
  * Readers merge the lanes of a process by t1; lane 0 and records with t1 == 0
  * are taken as they come.  Before taking t1 a writer stores a lower bound of it
  * in slot.pending (seq_cst) and clears it after publication, so that

@@ -250,6 +250,7 @@ $(ABI_OUT)/override: testcases/abi/linked.c
 	$(Q)$(CC) $(ABI_CFLAGS) -O1 -DOVERRIDE -rdynamic -o $@ $< -ldl
 
 abi: $(ABI_BINS) $(ABI_FAKES) $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
+	$(Q)testcases/abi/table.sh $(O)
 	$(Q)testcases/abi/run.sh $(O) $(O)/libkrtsan-nop.so $(O)/libkrtsan.so
 # --- end of abi --------------------------------------------------------------------------
 # --- the command line -------------------------------------------------------------

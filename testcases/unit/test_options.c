@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The options parser, and the names of enum values in options.h against the table. */
+#include "options.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static struct krt_options o;
+static char err[128];
+
+static void reset(void)
+{
+	krt_options_init(&o);
+}
+
+Test(options, defaults, .init = reset)
+{
+	cr_assert_eq(o.exitcode, 66);
+	cr_assert_eq(o.bound, 256u << 20);
+	cr_assert_eq(o.stacks, KRT_STACKS_full);
+	cr_assert_str_eq(o.log_path, "stderr");
+	cr_assert_eq(o.report.count, 0);
+	cr_assert_eq(krt_options_parse(&o, NULL, err, sizeof err), 0);
+}
+
+Test(options, parse, .init = reset)
+{
+	cr_assert_eq(krt_options_parse(&o, "exitcode=3:bound=2G,stacks=leaf times=no\non_full=drop", err, sizeof err), 0);
+	cr_assert_eq(o.exitcode, 3);
+	cr_assert_eq(o.bound, 2ull << 30);
+	cr_assert_eq(o.stacks, KRT_STACKS_leaf);
+	cr_assert_eq(o.times, 0);
+	cr_assert_eq(o.on_full, KRT_ON_FULL_drop);
+}
+
+Test(options, quoted_values_may_hold_separators, .init = reset)
+{
+	cr_assert_eq(krt_options_parse(&o, "report='json:a b.json':report=\"text:-\":kernels=x", err, sizeof err), 0);
+	cr_assert_eq(o.report.count, 2);
+	cr_assert_str_eq(o.report.item[0], "json:a b.json");
+	cr_assert_str_eq(o.report.item[1], "text:-");
+	cr_assert_str_eq(o.kernels, "x");
+}
+
+Test(options, mistakes_are_counted_and_the_rest_holds, .init = reset)
+{
+	cr_assert_eq(krt_options_parse(&o, "nonsense=1:exitcode=5:stacks=deep:times", err, sizeof err), 3);
+	cr_assert_str_eq(err, "options: nonsense: unknown option");
+	cr_assert_eq(o.exitcode, 5);
+	cr_assert_eq(o.stacks, KRT_STACKS_full);
+	cr_assert_eq(krt_options_parse(&o, "kernels='never closed", err, sizeof err), 1);
+	cr_assert_eq(krt_options_parse(&o, "exitcode=-1", err, sizeof err), 1);
+	cr_assert_eq(krt_options_parse(&o, "exitcode=", err, sizeof err), 1);
+	cr_assert_eq(krt_options_parse(&o, "bound=99999999999999999999", err, sizeof err), 1);
+	cr_assert_eq(krt_options_parse(&o, "bound=900000000000000G", err, sizeof err), 1);
+	cr_assert_eq(o.bound, 256u << 20);
+}
+
+Test(options, long_input_is_refused_not_cut, .init = reset)
+{
+	static char text[2 * KRT_OPTION_POOL];
+
+	memcpy(text, "kernels=", 8);
+	memset(text + 8, 'x', sizeof text - 9);
+	cr_assert_eq(krt_options_parse(&o, text, err, 8), 1);
+	cr_assert_str_eq(err, "options");
+	cr_assert_str_eq(o.kernels, "");
+}
+
+static int64_t value(const char *name, const char *text)
+{
+	int64_t *field = NULL;
+
+	cr_assert_eq(krt_options_set(&o, name, strlen(name), text, strlen(text), err, sizeof err), 0, "%s", err);
+	for (unsigned i = 0; i < krt_option_count; i++)
+		if (!strcmp(krt_option_rows[i].name, name))
+			field = (int64_t *)((char *)&o + krt_option_rows[i].offset);
+	return *field;
+}
+
+Test(options, enum_names_follow_the_table, .init = reset)
+{
+#define SAME(name, NAME, v) cr_expect_eq(value(#name, #v), KRT_##NAME##_##v)
+	SAME(fail_on, FAIL_ON, error);
+	SAME(fail_on, FAIL_ON, warning);
+	SAME(fail_on, FAIL_ON, note);
+	SAME(fail_on, FAIL_ON, never);
+	SAME(require, REQUIRE, none);
+	SAME(require, REQUIRE, complete);
+	SAME(show, SHOW, certain);
+	SAME(show, SHOW, likely);
+	SAME(show, SHOW, possible);
+	SAME(color, COLOR, auto);
+	SAME(color, COLOR, always);
+	SAME(color, COLOR, never);
+	SAME(stacks, STACKS, none);
+	SAME(stacks, STACKS, leaf);
+	SAME(stacks, STACKS, full);
+	SAME(on_full, ON_FULL, wait);
+	SAME(on_full, ON_FULL, drop);
+	SAME(sim_view, SIM_VIEW, observed);
+	SAME(sim_view, SIM_VIEW, documented);
+}
