@@ -1269,3 +1269,213 @@ Test(hot, loop)
 		cr_assert_str_eq(world_close(&w), row[i].text, "%u: %s", i, w.text);
 	}
 }
+
+/* --- a bit of everything, for memory ---------------------------------------------------------- */
+
+static void everything(struct world *w)
+{
+	uint64_t dst[2] = { DEV, DEV + 32 }, src[2] = { HEAP, HEAP + 64 }, size[2] = { 64, 64 }, pc[5] = { 1, 2, 3, 4, 5 };
+	uint32_t sizes[3] = { 8, 4, 32 };
+	struct { struct krt_rec_params r; uint64_t p[6]; } shared = { .r = { .h = { .kind = KRT_REC_PARAMS } } };
+	struct { struct krt_rec_module r; char path[8]; } module = { .r = { .h = { .kind = KRT_REC_MODULE } } };
+	uint32_t id = 5;
+	uint64_t token;
+
+	context(w, 0xc0, 0, true);
+	module.r.h.size = sizeof(module);
+	module.r.end = 100;
+	module.r.path_len = 8;
+	memcpy(module.r.path, "/bin/abc", 8);
+	krt_engine_feed(w->e, &module.r.h, sizeof(module), 0);
+	stack(w, 1, 5, pc);
+	stack(w, 2, 2, pc);
+	w->stack = 1;
+	stream(w, S1, NB);
+	stream(w, S2, 0);
+	event(w, E1);
+	event(w, E2);
+	name(w, S1, 0, "one");
+	name(w, E1, 0, "done");
+	alloc(w, DEV, N);
+	name(w, DEV, N, "table");
+	alloc_managed(w, DEV + 0x10000, N);
+	alloc_pinned(w, PIN, N);
+	call_begin(w, KRT_API_cuMemHostGetDevicePointer_v2, A(0), A(PIN), A(0));
+	call_out(w, 0, DEV + 0x50000000);
+	call_end(w, 0);
+	set(w, DEV, N, S1);
+	set(w, DEV + 64, 64, S2);
+	w->stack = 2;
+	d2h(w, PIN, DEV, N, S2);
+	host_read(w, PIN, N);
+	record(w, E1, S1);
+	record(w, E1, S2);
+	wait_event(w, 0, E1);
+	wait_event(w, 0, E2);
+	call_failed(w, cuEventRecord, 400, A(E1), A(S1));
+	call(w, cuEventQuery, A(E1));
+	batch_copy(w, S1, 1, 2, dst, src, size);
+	call(w, free, A(HEAP), A(N));
+	call(w, cuMemsetD2D8Async, A(DEV), A(64), A(0), A(32), A(70), A(S1));
+	kernel(w, 7, "kernel_with_a_name", 3, sizes);
+	access_note(w, S1, DEV, N, 3);
+	launch(w, S1, 7, DEV, 1, DEV, PIN, 0, 0);
+	launch(w, S2, 7, DEV + 8, 1, DEV, PIN, 0, 0);
+	shared.r.id = 5;
+	shared.r.kernel = 7;
+	shared.r.len = 48;
+	shared.p[0] = DEV;
+	shared.p[2] = PIN;
+	shared.r.h.size = sizeof(shared);
+	krt_engine_feed(w->e, &shared.r.h, sizeof(shared), 0);
+	call_begin(w, KRT_API_cuLaunchKernel, A(1), A(1), A(1), A(1), A(1), A(1), A(1), A(0), A(S1), A(0), A(0));
+	call_blob(w, 9, KRT_BLOB_SHARED, &id, 4);
+	call_end(w, 0);
+	token = w->ticket;
+	call(w, cuLaunchHostFunc, A(S1), A(0), A(0));
+	call(w, hostfn_enter, A(token));
+	call(w, hostfn_exit, A(token));
+	alloc_async(w, DEV + 0x100000, N, S1);
+	set(w, DEV + 0x100000, N, S2);
+	call(w, cuMemFreeAsync, A(DEV + 0x100000), A(S1));
+	set(w, DEV + 0x100000, N, S1);
+	alloc(w, DEV + 0x100000 + 1024, 1024);
+	call(w, cuStreamWaitValue32_v2, A(S2), A(DEV), A(1), A(0));
+	call(w, cuStreamWriteValue32_v2, A(S1), A(DEV), A(1), A(0));
+	call(w, krtsan_impl_order_release, A(9), A(S1));
+	call(w, krtsan_impl_order_release, A(9), A(S2));
+	call(w, krtsan_impl_order_acquire, A(9), A(S2));
+	call_begin(w, KRT_API_krtsan_impl_block_alloc, A(1), A(DEV), A(256), A(S1));
+	call_end(w, 0);
+	launch(w, S2, 7, DEV + 8, 1, DEV, PIN, 0, 0);
+	call_begin(w, KRT_API_cuArrayCreate_v2, A(0), A(0));
+	call_out(w, 0, 0x8800);
+	call_end(w, 0);
+	call(w, cuMemcpyHtoA_v2, A(0x8800), A(0), A(PIN), A(64));
+	call(w, cuArrayDestroy, A(0x8800));
+	call_begin(w, KRT_API_cuMemCreate, A(0), A(0x200000), A(0), A(0));
+	call_out(w, 0, 0x77);
+	call_end(w, 0);
+	call(w, cuMemMap, A(DEV + 0x200000), A(0x200000), A(0), A(0x77), A(0));
+	call(w, cuMemRelease, A(0x77));
+	set(w, DEV + 0x200000, N, S1);
+	call(w, cuMemUnmap, A(DEV + 0x200000), A(0x200000));
+	call(w, cuMemcpyPeer, A(DEV), A(0xc0), A(DEV + 0x10000), A(0xc1), A(64));
+	call(w, cuCtxRecordEvent, A(0xc0), A(E2));
+	call(w, cuCtxWaitEvent, A(0xc0), A(E2));
+	call(w, cuMemFree_v2, A(DEV));
+	call(w, cuMemFreeHost, A(PIN));
+	call(w, cuStreamBeginCapture_v2, A(S1), A(0));
+	set(w, DEV, N, S1);
+	record(w, E1, S1);
+	call_begin(w, KRT_API_cuStreamEndCapture, A(S1), A(0));
+	call_end(w, 0);
+	sync_ctx(w);
+	call(w, cuStreamDestroy_v2, A(S1));
+	call(w, cuEventDestroy_v2, A(E1));
+	call(w, cuCtxDestroy_v2, A(0xc0));
+}
+
+Test(memory, everything_is_given_back)
+{
+	struct world w;
+
+	world_open(&w, NULL);
+	everything(&w);
+	cr_assert_gt(strlen(world_close(&w)), 50);
+}
+
+Test(memory, every_allocation_fails_once)
+{
+	unsigned long n;
+
+	for (n = 1;; n++) {
+		struct krt_engine_config cfg = { .hot_min = 16, .possible_max = 1000, .fail_at = n };
+		struct krt_report *r;
+		struct world w;
+
+		world_open(&w, &cfg);
+		if (!w.e)
+			continue;
+		everything(&w);
+		r = world_report(&w);
+		cr_assert_not_null(r);
+		if (w.rc == 0) {
+			krt_report_destroy(r);
+			krt_engine_destroy(w.e);
+			break;
+		}
+		cr_assert_eq(w.rc, -12);
+		cr_assert(r->process[0].coverage.reasons & 1u << KRT_REASON_INTERNAL);
+		krt_report_destroy(r);
+		krt_engine_destroy(w.e);
+	}
+	cr_assert_gt(n, 200);
+}
+
+/* A long loop over a constant working set stays flat. */
+static uint64_t peak_of(int rounds)
+{
+	struct world w;
+	struct krt_report *r;
+	uint64_t peak;
+
+	open3(&w);
+	alloc_pinned(&w, PIN, N);
+	kernel(&w, 7, "k", 1, NULL);
+	for (int i = 0; i < rounds; i++) {
+		h2d(&w, DEV + (uint64_t)(i % 8) * 512, PIN + (uint64_t)(i % 8) * 512, 512, S1);
+		hop(&w, S1, S2, E1);
+		launch(&w, S2, 7, DEV + (uint64_t)(i % 64) * 64);
+		hop(&w, S2, S1, E2);
+		alloc_async(&w, DEV + 0x100000 + (uint64_t)(i % 16) * 0x10000, N, S1);
+		set(&w, DEV + 0x100000 + (uint64_t)(i % 16) * 0x10000, N, S1);
+		call(&w, cuMemFreeAsync, A(DEV + 0x100000 + (uint64_t)(i % 16) * 0x10000), A(S1));
+		if (i % 100 == 99)
+			sync_stream(&w, S2);
+	}
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 0);
+	peak = r->process[0].peak_bytes;
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+	return peak;
+}
+
+Test(memory, loop_is_flat)
+{
+	uint64_t few = peak_of(2000), many = peak_of(20000);
+
+	cr_assert_lt(many, few + few / 8, "%llu, then %llu", (unsigned long long)few, (unsigned long long)many);
+}
+
+/* --- untrusted records ---------------------------------------------------------------------------- */
+
+Test(malformed, cut_and_torn)
+{
+	struct world w;
+	uint64_t seed = 88172645463325252ull;
+
+	for (int round = 0; round < 3000; round++) {
+		if (round % 100 == 0)
+			open3(&w);
+		call_begin(&w, (enum krt_api_id)(seed % KRT_NR_APIS), A(DEV), A(DEV), A(64), A(S1), A(S2), A(seed), A(0), A(1),
+			   A(S1), A(2), A(3), A(4));
+		for (unsigned k = 0; k < 4; k++) {
+			uint64_t junk[32];
+
+			for (unsigned i = 0; i < 32; i++) {
+				seed ^= seed << 13;
+				seed ^= seed >> 7;
+				seed ^= seed << 17;
+				junk[i] = seed % 5 ? seed % 7 ? seed >> (seed & 63) : DEV + seed % 8192 : 0;
+			}
+			call_blob(&w, (unsigned)(seed % 11), (unsigned)(seed >> 8) % 5, junk, (uint32_t)(seed >> 16) % 256);
+		}
+		if (seed % 3 == 0)
+			w.at -= seed % 64 & ~7u;
+		call_end(&w, seed % 4 ? 0 : (int)(seed % 1000));
+		if (round % 100 == 99)
+			world_close(&w);
+	}
+}
