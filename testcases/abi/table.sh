@@ -4,7 +4,8 @@
 # The entry-point table and cuabi.h against a CUDA toolkit, where there is one:
 # table.sh OUT [TOOLKIT]
 set -u
-out=$1/abi
+mkdir -p "$1/abi"
+out=$(cd "$1/abi" && pwd)
 cd "$(dirname "$0")/../.." || exit 1
 toolkit=${2:-/usr/local/cuda}
 [ -f "$toolkit/include/cuda.h" ] || for d in /usr/local/cuda-*; do toolkit=$d; done
@@ -17,7 +18,6 @@ fi
 bad=0
 ok() { echo "ok $1"; }
 not_ok() { echo "not ok $1"; bad=1; }
-mkdir -p "$out"
 version=$(sed -n 's/^#define CUDA_VERSION \([0-9]*\).*/\1/p' "$toolkit/include/cuda.h")
 echo "# $toolkit, CUDA_VERSION $version"
 
