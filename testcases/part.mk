@@ -134,6 +134,7 @@ UNIT_CFLAGS_modules := -D_GNU_SOURCE -Itestcases/unwind -DPLUGIN_DIR='"$(abspath
 # --- PTX interpreter of the simulated driver, and its front end -------------------
 SIM_EXEC_SRC := $(wildcard testcases/sim/exec*.c analyzer/ptx/*.c)
 UNIT_EXTRA_exec := $(patsubst %.c,$(O)/simobj/%.o,$(wildcard testcases/sim/exec*.c))
+UNIT_CFLAGS_exec := -DPTX_DIR='"$(CURDIR)/testcases/ptx"'
 UNIT_LIBS_exec := -lm
 # --- end of the PTX interpreter ---------------------------------------------------
 

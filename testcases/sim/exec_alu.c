@@ -1204,6 +1204,16 @@ bool decode_MOV(struct decoder *d, const struct ptx_inst *in)
 		a = d_src(d, in, 1, type);
 	}
 	dst = d_dst(d, in, 0);
+	if (!d->failed && a >= (int32_t)d->nslots && d->ncode && last(d)->in == in && last(d)->dst == a) {
+		/* A special register or a frame's address: straight to where it belongs. */
+		op = last(d);
+		op->dst = dst;
+		if (in->pred != PTX_NO_REG) {
+			op->pred = (int32_t)d->e->slot_of[in->pred];
+			op->pred_not = in->pred_not;
+		}
+		return true;
+	}
 	op = d_emit(d, mov_op);
 	op->a = a;
 	op->dst = dst;

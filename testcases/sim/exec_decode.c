@@ -13,13 +13,18 @@ static const decode_fn decoders[PTX_OP_COUNT] = {
 #include "../../analyzer/ptx/op.def"
 };
 
-bool d_fail(struct decoder *d, const char *why)
+bool d_fail_name(struct decoder *d, const char *why, const char *name)
 {
 	if (!d->failed && d->errlen)
-		snprintf(d->err, d->errlen, "%s, line %u: %s: %s", d->f->name, d->in ? d->in->line : d->f->line,
-			 d->in ? d->in->text : "", why);
+		snprintf(d->err, d->errlen, "%s, line %u: %s: %s%s", d->f->name, d->in ? d->in->line : d->f->line,
+			 d->in ? d->in->text : "", why, name);
 	d->failed = true;
 	return false;
+}
+
+bool d_fail(struct decoder *d, const char *why)
+{
+	return d_fail_name(d, why, "");
 }
 
 struct dop *d_emit(struct decoder *d, op_fn fn)
@@ -186,11 +191,12 @@ static bool frame_offset(struct decoder *d, const struct ptx_var *v, uint32_t *o
 /* The address of variable v, plus off, into op's base, a, imm, index. */
 static bool var_base(struct decoder *d, const struct ptx_var *v, int64_t off, struct dop *op)
 {
+	const char *name = v->name;
 	uint32_t fo;
 
 	v = exec_find_var(d->em, v);
 	if (!v)
-		return d_fail(d, "names an extern variable that no module defines");
+		return d_fail_name(d, "no module defines the variable ", name);
 	switch ((enum ptx_space)v->space) {
 	case PTX_SPACE_GLOBAL:
 	case PTX_SPACE_CONST:
@@ -355,7 +361,7 @@ int32_t d_value(struct decoder *d, const struct ptx_operand *o, enum ptx_type ty
 		if (!e) {
 			if (d->em->check_only)
 				return d_const(d, 0);
-			d_fail(d, "names a function that no module defines");
+			d_fail_name(d, "no module defines the function ", o->func->name);
 			return 0;
 		}
 		/* Reached from here, as far as shared memory and stacks go. */

@@ -2,14 +2,14 @@
 /*
  * Floating point: arithmetic, functions, conversions.
  *
- * f32 and f64 are the host's, in the rounding that the instruction asks for;
- * half and bfloat16 are computed in double and rounded once (exact for single
+ * f32 and f64 are the host's.  Directed rounding is made from the nearest result
+ * and the sign of its error, without touching the floating point environment
+ * (compilers and Valgrind do not follow it reliably).  half and bfloat16 are computed in double and rounded once (exact for single
  * operations; fma may round twice in rare cases).  NaN results of f32 are the
  * canonical 0x7fffffff, as in hardware.  approx forms are computed precisely.
  */
 #include "exec_impl.h"
 #include "exec_float.h"
-#include <fenv.h>
 #include <math.h>
 
 #define F_FTZ     0x01
@@ -113,20 +113,22 @@ static bool is_half(enum ptx_type t)
 
 /* ---- rounding ---- */
 
-static int fe_round(unsigned mod)
+enum round { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP };
+
+static enum round round_of(unsigned mod)
 {
 	switch ((enum ptx_mod)mod) {
 	case PTX_M_RZ:
 	case PTX_M_RZI:
-		return FE_TOWARDZERO;
+		return ROUND_ZERO;
 	case PTX_M_RM:
 	case PTX_M_RMI:
-		return FE_DOWNWARD;
+		return ROUND_DOWN;
 	case PTX_M_RP:
 	case PTX_M_RPI:
-		return FE_UPWARD;
+		return ROUND_UP;
 	default:
-		return FE_TONEAREST;
+		return ROUND_NEAREST;
 	}
 }
 
@@ -141,25 +143,77 @@ static unsigned rounding(const struct ptx_inst *in)
 	return 0;
 }
 
+/* err: the sign of (exact - nearest).  Which neighbour of the nearest is the answer: -1, 0, +1? */
+static int neighbour(double nearest, double err, enum round r)
+{
+	if (err == 0 || err != err || nearest != nearest)
+		return 0;
+	switch (r) {
+	case ROUND_NEAREST:
+		break;
+	case ROUND_ZERO:
+		return nearest > 0 && err < 0 ? -1 : nearest < 0 && err > 0 ? 1 : 0;
+	case ROUND_DOWN:
+		return err < 0 ? -1 : 0;
+	case ROUND_UP:
+		return err > 0 ? 1 : 0;
+	}
+	return 0;
+}
+
+static double direct64(double nearest, double err, enum round r)
+{
+	int n = neighbour(nearest, err, r);
+
+	return n ? nextafter(nearest, n > 0 ? (double)INFINITY : -(double)INFINITY) : nearest;
+}
+
+/* hi + lo to f32, lo being far smaller than hi. */
+static float direct32(double hi, double lo, enum round r)
+{
+	float f = (float)hi;
+	double err;
+	int n;
+
+	if (r == ROUND_NEAREST || hi != hi || isinf(hi))
+		return f;
+	err = isinf(f) ? (f > 0 ? -1.0 : 1.0) : hi - (double)f;
+	if (err == 0)
+		err = lo;
+	n = neighbour((double)f, err, r);
+	return n ? nextafterf(f, n > 0 ? INFINITY : -INFINITY) : f;
+}
+
+/* a + b and its error, exactly. */
+static double two_sum(double a, double b, double *err)
+{
+	double s = a + b, bb = s - a;
+
+	*err = (a - (s - bb)) + (b - bb);
+	return s;
+}
+
 /* ---- binary operations ---- */
 
-/* volatile keeps the compiler from moving the operation across fesetround(). */
-static double binary64(enum float_op op, double a, double b)
+/* The nearest result, and something with the sign of its error. */
+static double binary64(enum float_op op, double a, double b, double *err)
 {
-	volatile double x = a, y = b, r = 0;
+	double r = 0;
 
+	*err = 0;
 	switch (op) {
-	case FLOAT_ADD:
-		r = x + y;
-		break;
 	case FLOAT_SUB:
-		r = x - y;
-		break;
+		b = -b;
+		/* fall through */
+	case FLOAT_ADD:
+		return two_sum(a, b, err);
 	case FLOAT_MUL:
-		r = x * y;
+		r = a * b;
+		*err = fma(a, b, -r);
 		break;
 	case FLOAT_DIV:
-		r = x / y;
+		r = a / b;
+		*err = fma(-r, b, a) / b;
 		break;
 	case FLOAT_MIN:
 	case FLOAT_MAX:
@@ -168,28 +222,47 @@ static double binary64(enum float_op op, double a, double b)
 	return r;
 }
 
+/* Overflow to infinity from finite operands has an error too; x - x is -0 when rounding down. */
+static double binary64_directed(enum float_op op, double a, double b, enum round r)
+{
+	double err, v = binary64(op, a, b, &err);
+
+	if (r == ROUND_NEAREST)
+		return v;
+	if (isinf(v) && !isinf(a) && !isinf(b) && !(op == FLOAT_DIV && b == 0))
+		err = v > 0 ? -1 : 1;
+	if (v == 0 && err == 0 && r == ROUND_DOWN && (op == FLOAT_ADD || op == FLOAT_SUB) &&
+	    (a != 0 || (signbit(a) != 0) != ((signbit(b) != 0) != (op == FLOAT_SUB))))
+		return -0.0;
+	return direct64(v, err, r);
+}
+
+static float binary32_directed(enum float_op op, float a, float b, enum round r)
+{
+	double err, v = binary64(op, (double)a, (double)b, &err);
+
+	if (v == 0 && err == 0 && r == ROUND_DOWN && (op == FLOAT_ADD || op == FLOAT_SUB) &&
+	    (a != 0 || (signbit(a) != 0) != ((signbit(b) != 0) != (op == FLOAT_SUB))))
+		return -0.0f;
+	return direct32(v, err, r);
+}
+
 static float binary32(enum float_op op, float a, float b)
 {
-	volatile float x = a, y = b, r = 0;
-
 	switch (op) {
 	case FLOAT_ADD:
-		r = x + y;
-		break;
+		return a + b;
 	case FLOAT_SUB:
-		r = x - y;
-		break;
+		return a - b;
 	case FLOAT_MUL:
-		r = x * y;
-		break;
+		return a * b;
 	case FLOAT_DIV:
-		r = x / y;
-		break;
+		return a / b;
 	case FLOAT_MIN:
 	case FLOAT_MAX:
 		break;
 	}
-	return r;
+	return 0;
 }
 
 /* NaN loses against a number unless F_NAN; -0 is below +0. */
@@ -240,13 +313,10 @@ static enum step bin_f32(struct thread *t, const struct dop *d)
 	}
 	if (d->sub >= FLOAT_MIN)
 		r = (float)extreme((double)a, (double)b, d->sub == FLOAT_MIN, d->flags);
-	else if (d->index == FE_TONEAREST)
+	else if (d->index == ROUND_NEAREST)
 		r = binary32(d->sub, a, b);
-	else {
-		fesetround((int)d->index);
-		r = binary32(d->sub, a, b);
-		fesetround(FE_TONEAREST);
-	}
+	else
+		r = binary32_directed(d->sub, a, b, d->index);
 	t->regs[d->dst] = out32(r, d->flags);
 	return STEP_NEXT;
 }
@@ -268,13 +338,8 @@ static enum step bin_f64(struct thread *t, const struct dop *d)
 
 	if (d->sub >= FLOAT_MIN)
 		r = extreme(a, b, d->sub == FLOAT_MIN, d->flags);
-	else if (d->index == FE_TONEAREST)
-		r = binary64(d->sub, a, b);
-	else {
-		fesetround((int)d->index);
-		r = binary64(d->sub, a, b);
-		fesetround(FE_TONEAREST);
-	}
+	else
+		r = binary64_directed(d->sub, a, b, d->index);
 	t->regs[d->dst] = double_bits(r);
 	return STEP_NEXT;
 }
@@ -318,7 +383,7 @@ static enum step bin_half(struct thread *t, const struct dop *d)
 {
 	if (d->sub >= FLOAT_MIN)
 		HALVES(t, d, extreme(HALF(t, d, a), HALF(t, d, b), d->sub == FLOAT_MIN, d->flags));
-	HALVES(t, d, binary64(d->sub, HALF(t, d, a), HALF(t, d, b)));
+	HALVES(t, d, binary64_directed(d->sub, HALF(t, d, a), HALF(t, d, b), ROUND_NEAREST));
 }
 
 static unsigned float_flags(const struct ptx_inst *in)
@@ -348,8 +413,8 @@ bool exec_float_binary(struct decoder *d, const struct ptx_inst *in, enum float_
 	op->sub = (uint8_t)fop;
 	op->type = (uint8_t)type;
 	op->flags = (uint8_t)float_flags(in);
-	op->index = (uint32_t)fe_round(rounding(in));
-	if (type == PTX_F32 && !op->flags && op->index == FE_TONEAREST && fop <= FLOAT_DIV)
+	op->index = round_of(rounding(in));
+	if (type == PTX_F32 && !op->flags && op->index == ROUND_NEAREST && fop <= FLOAT_DIV)
 		op->fn = fast[fop];
 	return !d->failed;
 }
@@ -358,32 +423,36 @@ bool exec_float_binary(struct decoder *d, const struct ptx_inst *in, enum float_
 
 static enum step fma_f32(struct thread *t, const struct dop *d)
 {
-	float a = bits_float(val(t, d->a)), b = bits_float(val(t, d->b)), c = bits_float(val(t, d->c));
-	volatile float r;
+	float a = bits_float(val(t, d->a)), b = bits_float(val(t, d->b)), c = bits_float(val(t, d->c)), r;
 
 	if (d->flags & F_FTZ) {
 		a = exec_flush(a);
 		b = exec_flush(b);
 		c = exec_flush(c);
 	}
-	if (d->index != FE_TONEAREST)
-		fesetround((int)d->index);
-	r = fmaf(a, b, c);
-	if (d->index != FE_TONEAREST)
-		fesetround(FE_TONEAREST);
+	if (d->index == ROUND_NEAREST) {
+		r = fmaf(a, b, c);
+	} else {
+		double lo, hi = two_sum((double)a * (double)b, (double)c, &lo);
+
+		r = direct32(hi, lo, d->index);
+	}
 	t->regs[d->dst] = out32(r, d->flags);
 	return STEP_NEXT;
 }
 
 static enum step fma_f64(struct thread *t, const struct dop *d)
 {
-	volatile double r;
+	double a = bits_double(val(t, d->a)), b = bits_double(val(t, d->b)), c = bits_double(val(t, d->c));
+	double r = fma(a, b, c);
 
-	if (d->index != FE_TONEAREST)
-		fesetround((int)d->index);
-	r = fma(bits_double(val(t, d->a)), bits_double(val(t, d->b)), bits_double(val(t, d->c)));
-	if (d->index != FE_TONEAREST)
-		fesetround(FE_TONEAREST);
+	if (d->index != ROUND_NEAREST) {
+		volatile double p = a * b; /* not to be fused with the sum */
+		double pl = fma(a, b, -p), sl, s = two_sum(p, c, &sl);
+		double err = isinf(r) && !isinf(a) && !isinf(b) && !isinf(c) ? (r > 0 ? -1 : 1) : (s - r) + sl + pl;
+
+		r = direct64(r, err, d->index);
+	}
 	t->regs[d->dst] = double_bits(r);
 	return STEP_NEXT;
 }
@@ -412,7 +481,7 @@ bool exec_float_fma(struct decoder *d, const struct ptx_inst *in)
 	op->dst = dst;
 	op->type = (uint8_t)type;
 	op->flags = (uint8_t)float_flags(in);
-	op->index = (uint32_t)fe_round(rounding(in));
+	op->index = round_of(rounding(in));
 	return !d->failed;
 }
 
@@ -490,18 +559,18 @@ static double function(unsigned op, double x)
 
 static enum step fun_f32(struct thread *t, const struct dop *d)
 {
-	float x = bits_float(val(t, d->a));
-	volatile float v, r;
+	float x = bits_float(val(t, d->a)), r;
 
 	if (d->flags & F_FTZ)
 		x = exec_flush(x);
-	if (d->index == FE_TONEAREST || (d->sub != PTX_OP_RCP && d->sub != PTX_OP_SQRT)) {
+	if (d->index == ROUND_NEAREST) {
 		r = (float)function(d->sub, (double)x);
+	} else if (d->sub == PTX_OP_SQRT) {
+		double q = sqrt((double)x);
+
+		r = direct32(q, q > 0 ? fma(-q, q, (double)x) : 0, d->index);
 	} else {
-		v = x;
-		fesetround((int)d->index);
-		r = d->sub == PTX_OP_RCP ? 1.0f / v : sqrtf(v);
-		fesetround(FE_TONEAREST);
+		r = binary32_directed(FLOAT_DIV, 1, x, d->index);
 	}
 	t->regs[d->dst] = out32(r, d->flags);
 	return STEP_NEXT;
@@ -509,13 +578,14 @@ static enum step fun_f32(struct thread *t, const struct dop *d)
 
 static enum step fun_f64(struct thread *t, const struct dop *d)
 {
-	volatile double x = bits_double(val(t, d->a)), r;
+	double x = bits_double(val(t, d->a)), r;
 
-	if (d->index != FE_TONEAREST)
-		fesetround((int)d->index);
-	r = function(d->sub, x);
-	if (d->index != FE_TONEAREST)
-		fesetround(FE_TONEAREST);
+	if (d->index == ROUND_NEAREST)
+		r = function(d->sub, x);
+	else if (d->sub == PTX_OP_SQRT)
+		r = direct64(sqrt(x), x > 0 ? fma(-sqrt(x), sqrt(x), x) : 0, d->index);
+	else
+		r = binary64_directed(FLOAT_DIV, 1, x, d->index);
 	t->regs[d->dst] = double_bits(r);
 	return STEP_NEXT;
 }
@@ -541,7 +611,7 @@ bool decode_FUN(struct decoder *d, const struct ptx_inst *in)
 	op->sub = (uint8_t)in->op;
 	op->type = (uint8_t)type;
 	op->flags = (uint8_t)float_flags(in);
-	op->index = (uint32_t)fe_round(rounding(in));
+	op->index = round_of(rounding(in));
 	return !d->failed;
 }
 
@@ -697,35 +767,27 @@ static enum step cvt_fi(struct thread *t, const struct dop *d)
 }
 
 /* A value that is exact in double or in 64-bit integer, to a float type. */
-static uint64_t store_float(double x, enum ptx_type t, unsigned flags, int round)
+static uint64_t store_float(double x, enum ptx_type t, unsigned flags, enum round round)
 {
-	volatile double v = x;
-	volatile float f;
-
 	switch (t) {
 	case PTX_F16:
 	case PTX_BF16:
-		if (round != FE_TONEAREST && x == x) {
+		if (round != ROUND_NEAREST && x == x) {
 			/* Through the nearest value: step back where it went to the wrong side. */
 			uint16_t h = half_out(x, t, flags);
 			double back = half_in(h, t);
 			bool away = fabs(back) > fabs(x), below = back < x, above = back > x;
 
-			if ((round == FE_TOWARDZERO && away) || (round == FE_DOWNWARD && above && x > 0) ||
-			    (round == FE_UPWARD && below && x < 0))
+			if ((round == ROUND_ZERO && away) || (round == ROUND_DOWN && above && x > 0) ||
+			    (round == ROUND_UP && below && x < 0))
 				h--;
-			else if ((round == FE_DOWNWARD && above) || (round == FE_UPWARD && below))
+			else if ((round == ROUND_DOWN && above) || (round == ROUND_UP && below))
 				h++;
 			return h;
 		}
 		return half_out(x, t, flags);
 	case PTX_F32:
-		if (round != FE_TONEAREST)
-			fesetround(round);
-		f = (float)v;
-		if (round != FE_TONEAREST)
-			fesetround(FE_TONEAREST);
-		return out32(f, flags);
+		return out32(direct32(x, 0, round), flags);
 	default:
 		if (flags & F_SAT)
 			x = !(x > 0) ? 0 : x > 1 ? 1 : x;
@@ -737,29 +799,27 @@ static enum step cvt_if(struct thread *t, const struct dop *d)
 {
 	enum ptx_type dt = d->type, st = d->sub;
 	unsigned sb = ptx_type_bits(st);
-	uint64_t v = val(t, d->a);
-	int round = fe_round(d->index);
-	volatile int64_t s = sign_extend(v, sb);
-	volatile uint64_t u = v & mask_of(sb);
+	uint64_t v = val(t, d->a), u = v & mask_of(sb);
+	int64_t s = sign_extend(v, sb);
+	__int128 exact = is_signed(st) ? (__int128)s : (__int128)u;
+	enum round round = round_of(d->index);
+	double r;
 
-	if (dt == PTX_F64 || dt == PTX_F32) {
-		uint64_t r;
+	/* One rounding only: 64-bit integers are not exact in double. */
+	if (dt == PTX_F64) {
+		r = is_signed(st) ? (double)s : (double)u;
+		r = direct64(r, (double)(exact - (__int128)r), round);
+		t->regs[d->dst] = store_float(r, dt, d->flags, ROUND_NEAREST);
+	} else if (dt == PTX_F32) {
+		float f = is_signed(st) ? (float)s : (float)u;
+		int n = neighbour((double)f, (double)(exact - (__int128)f), round);
 
-		/* One rounding only: 64-bit integers are not exact in double. */
-		if (round != FE_TONEAREST)
-			fesetround(round);
-		if (dt == PTX_F64)
-			r = double_bits(is_signed(st) ? (double)s : (double)u);
-		else
-			r = float_bits(is_signed(st) ? (float)s : (float)u);
-		if (round != FE_TONEAREST)
-			fesetround(FE_TONEAREST);
-		if (d->flags & F_SAT)
-			r = dt == PTX_F32 ? out32(bits_float(r), F_SAT) : store_float(bits_double(r), PTX_F64, F_SAT, 0);
-		t->regs[d->dst] = r;
-		return STEP_NEXT;
+		if (n)
+			f = nextafterf(f, n > 0 ? INFINITY : -INFINITY);
+		t->regs[d->dst] = out32(f, d->flags);
+	} else {
+		t->regs[d->dst] = store_float(is_signed(st) ? (double)s : (double)u, dt, d->flags, round);
 	}
-	t->regs[d->dst] = store_float(is_signed(st) ? (double)s : (double)u, dt, d->flags, round);
 	return STEP_NEXT;
 }
 
@@ -773,12 +833,12 @@ static enum step cvt_ff(struct thread *t, const struct dop *d)
 	case PTX_M_RZI:
 	case PTX_M_RMI:
 	case PTX_M_RPI:
-		t->regs[d->dst] = store_float(to_integral(x, d->index), dt, d->flags, FE_TONEAREST);
+		t->regs[d->dst] = store_float(to_integral(x, d->index), dt, d->flags, ROUND_NEAREST);
 		return STEP_NEXT;
 	default:
 		break;
 	}
-	t->regs[d->dst] = store_float(x, dt, d->flags, fe_round(d->index));
+	t->regs[d->dst] = store_float(x, dt, d->flags, round_of(d->index));
 	return STEP_NEXT;
 }
 
@@ -786,7 +846,7 @@ static enum step cvt_ff(struct thread *t, const struct dop *d)
 static enum step cvt_pair(struct thread *t, const struct dop *d)
 {
 	enum ptx_type ht = d->type == PTX_F16X2 ? PTX_F16 : PTX_BF16;
-	int round = fe_round(d->index);
+	enum round round = round_of(d->index);
 	uint64_t hi = store_float((double)bits_float(val(t, d->a)), ht, d->flags, round);
 	uint64_t lo = store_float((double)bits_float(val(t, d->b)), ht, d->flags, round);
 

@@ -224,7 +224,7 @@ bool decode_CALL(struct decoder *d, const struct ptx_inst *in)
 		if (!e) {
 			c->builtin = builtin_of(f->name);
 			if (!c->builtin && !d->em->check_only)
-				return d_fail(d, "calls a function that no module defines");
+				return d_fail_name(d, "no module defines the function ", f->name);
 		} else {
 			uint32_t *calls = realloc(d->e->calls, (d->e->ncalls + 1) * sizeof(*calls));
 
@@ -343,6 +343,7 @@ static void bar_release(struct block *b, unsigned id)
 		if (t->state != T_BARRIER || t->bar != id)
 			continue;
 		t->state = T_READY;
+		b->bar_waits--;
 		if (!t->wait)
 			continue;
 		if (t->wait->sub == BAR_POPC)
@@ -387,6 +388,7 @@ static enum step bar_op(struct thread *t, const struct dop *d)
 	}
 	if (d->sub != BAR_ARRIVE) {
 		t->state = T_BARRIER;
+		b->bar_waits++;
 		t->bar = (uint8_t)id;
 		t->wait = d;
 	}
@@ -448,6 +450,7 @@ static enum step warp_wait(struct thread *t, const struct dop *d)
 	if (!(mask >> t->lane & 1))
 		return exec_raise(t, d, EXEC_FAULT_TRAP, 0, 0, 0);
 	t->state = T_WARP;
+	t->block->warp_waits++;
 	t->mask = mask;
 	t->wait = d;
 	exec_warp_check(t->block, t->index / 32);
@@ -661,6 +664,7 @@ static void warp_do(struct thread *const *w, uint32_t mask)
 		if (mask >> i & 1) {
 			w[i]->state = T_READY;
 			w[i]->wait = NULL;
+			w[i]->block->warp_waits--;
 		}
 	}
 }
@@ -840,6 +844,7 @@ bool decode_ELECT(struct decoder *d, const struct ptx_inst *in)
 static enum step activemask(struct thread *t, const struct dop *d)
 {
 	t->state = T_SOFT;
+	t->block->soft_waits++;
 	t->patience = PATIENCE;
 	t->wait = d;
 	return STEP_WAIT;
@@ -865,6 +870,7 @@ void exec_soft_resolve(struct block *b, uint32_t warp)
 				t->regs[place->dst] = mask;
 				t->state = T_READY;
 				t->wait = NULL;
+				b->soft_waits--;
 			}
 		}
 	}

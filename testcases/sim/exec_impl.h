@@ -110,6 +110,7 @@ struct block {
 	bool ran;                  /* some thread ran since the cursor was 0 */
 	bool waited;               /* every thread waits; looked at before the deadlock verdict */
 	uint32_t start;            /* seeded: where a sweep starts */
+	uint32_t warp_waits, bar_waits, soft_waits; /* threads in these states */
 	uint8_t *shared;
 	uint8_t *stacks;
 	struct barrier bars[16];
@@ -130,9 +131,12 @@ struct exec_launch {
 	uint64_t nblocks, next_block, done_blocks;
 	struct block **active;
 	uint32_t nactive, cap_active, turn;
+	uint32_t slice;            /* what is left of the turn's */
 	struct block *free_blocks;
 	struct frame **free_frames; /* per efunc: chained by up */
 	uint64_t executed;
+	uint64_t slice_end;        /* executed at the end of the slice that runs, if it is used up */
+	const uint32_t *slice_left;
 	uint64_t rng;
 	uint32_t *workspace;       /* grid-wide barrier of a cooperative launch */
 	enum exec_state state;
@@ -237,6 +241,7 @@ typedef bool (*decode_fn)(struct decoder *d, const struct ptx_inst *in);
 
 /* Says what is wrong with the current instruction; returns false. */
 bool d_fail(struct decoder *d, const char *why);
+bool d_fail_name(struct decoder *d, const char *why, const char *name);
 struct dop *d_emit(struct decoder *d, op_fn fn);   /* guard and line filled in; never NULL (see failed) */
 int32_t d_const(struct decoder *d, uint64_t bits);
 int32_t d_scratch(struct decoder *d);

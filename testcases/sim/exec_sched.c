@@ -276,6 +276,7 @@ static bool block_start(struct exec_launch *l, uint64_t index)
 	b->cursor = 0;
 	b->executed = 0;
 	b->ran = b->waited = false;
+	b->warp_waits = b->bar_waits = b->soft_waits = 0;
 	b->start = 0;
 	memset(b->bars, 0, sizeof(b->bars));
 	/* Contents are undefined in hardware; here they are the same in every run. */
@@ -318,8 +319,9 @@ static void thread_exit(struct thread *t)
 	t->state = T_EXITED;
 	b->live--;
 	/* Who waited for this thread need not any more. */
-	exec_warp_check(b, t->index / 32);
-	for (unsigned i = 0; i < 16; i++)
+	if (b->warp_waits)
+		exec_warp_check(b, t->index / 32);
+	for (unsigned i = 0; b->bar_waits && i < 16; i++)
 		exec_bar_check(b, i);
 }
 
@@ -329,20 +331,22 @@ static uint32_t thread_run(struct thread *t, uint32_t n, enum step *out)
 	struct exec_launch *l = t->block->launch;
 	uint32_t left = n;
 	enum step s = STEP_NEXT;
-	uint64_t before = l->executed;
 
+	/* A special register read in between sees the count of this slice too. */
+	l->slice_end = l->executed + n;
+	l->slice_left = &left;
 	while (left) {
 		const struct dop *d = &t->code[t->pc++];
 
 		left--;
 		if (d->pred >= 0 && ((t->regs[d->pred] & 1) != 0) == d->pred_not)
 			continue;
-		l->executed = before + (n - left);
 		s = d->fn(t, d);
 		if (s != STEP_NEXT)
 			break;
 	}
-	l->executed = before + (n - left);
+	l->slice_left = NULL;
+	l->executed += n - left;
 	*out = s;
 	return n - left;
 }
@@ -400,7 +404,7 @@ static uint32_t block_run(struct exec_launch *l, struct block *b, uint32_t budge
 			if (s == STEP_EXIT)
 				thread_exit(t);
 		}
-		if ((i & 31) == 31 || i == b->nthreads - 1)
+		if (b->soft_waits && ((i & 31) == 31 || i == b->nthreads - 1))
 			soft_check(b, i / 32);
 		if (++b->cursor == b->nthreads) {
 			b->cursor = 0;
@@ -545,35 +549,41 @@ enum exec_state exec_step(struct exec_launch *l, unsigned budget)
 	if (l->state != EXEC_RUNNING)
 		return l->state;
 	while (l->executed < end) {
-		struct block *b;
-		uint32_t i, slice = BLOCK_SLICE;
 		uint64_t before = l->executed, spent;
+		struct block *b;
+		uint32_t slice;
 
 		fill(l);
 		if (l->state != EXEC_RUNNING)
 			return l->state;
 		if (!l->nactive)
 			break;
-		if (l->cfg.seed) {
-			i = (uint32_t)(rng_next(l) % l->nactive);
-			slice = 1024 + (uint32_t)(rng_next(l) % BLOCK_SLICE);
-		} else {
-			i = l->turn++ % l->nactive;
+		/* A slice goes on over several steps: the order does not depend on their budgets. */
+		if (!l->slice) {
+			l->slice = BLOCK_SLICE;
+			if (l->cfg.seed) {
+				l->turn = (uint32_t)rng_next(l);
+				l->slice = 1024 + (uint32_t)(rng_next(l) % BLOCK_SLICE);
+			}
+			l->turn %= l->nactive;
 		}
-		if (slice > end - l->executed)
-			slice = (uint32_t)(end - l->executed);
-		b = l->active[i];
+		b = l->active[l->turn];
+		slice = l->slice < end - l->executed ? l->slice : (uint32_t)(end - l->executed);
 		block_run(l, b, slice);
 		spent = l->executed - before;
 		b->executed += spent;
 		if (l->state != EXEC_RUNNING)
 			return l->state;
+		l->slice -= spent < l->slice ? (uint32_t)spent : l->slice;
 		if (!b->live) {
 			l->done_blocks++;
 			block_drop(l, b);
-			/* Order matters for the turn, not for the result. */
-			memmove(&l->active[i], &l->active[i + 1], (l->nactive - i - 1) * sizeof(*l->active));
+			memmove(&l->active[l->turn], &l->active[l->turn + 1],
+				(l->nactive - l->turn - 1) * sizeof(*l->active));
 			l->nactive--;
+			l->slice = 0;
+		} else if (!l->slice) {
+			l->turn++;
 		}
 	}
 	if (!l->nactive && l->next_block == l->nblocks)
@@ -619,6 +629,12 @@ void exec_end(struct exec_launch *l)
 }
 
 /* ---- special registers ---- */
+
+/* Instructions executed, those of the running slice included. */
+static uint64_t ticks(const struct exec_launch *l)
+{
+	return l->slice_left ? l->slice_end - *l->slice_left : l->executed;
+}
 
 uint64_t exec_sreg(struct thread *t, uint32_t sreg, unsigned sel)
 {
@@ -676,17 +692,17 @@ uint64_t exec_sreg(struct thread *t, uint32_t sreg, unsigned sel)
 	case PTX_SREG_LANEMASK_GT:
 		return (uint32_t)~((2u << t->lane) - 1);
 	case PTX_SREG_CLOCK:
-		return (uint32_t)l->executed;
+		return (uint32_t)ticks(l);
 	case PTX_SREG_CLOCK_HI:
-		return (uint32_t)(l->executed >> 32);
+		return (uint32_t)(ticks(l) >> 32);
 	case PTX_SREG_CLOCK64:
-		return l->executed;
+		return ticks(l);
 	case PTX_SREG_GLOBALTIMER:
-		return l->hooks.clock ? l->hooks.clock(l->hooks.user) : l->executed;
+		return l->hooks.clock ? l->hooks.clock(l->hooks.user) : ticks(l);
 	case PTX_SREG_GLOBALTIMER_LO:
-		return (uint32_t)(l->hooks.clock ? l->hooks.clock(l->hooks.user) : l->executed);
+		return (uint32_t)(l->hooks.clock ? l->hooks.clock(l->hooks.user) : ticks(l));
 	case PTX_SREG_GLOBALTIMER_HI:
-		return (uint32_t)((l->hooks.clock ? l->hooks.clock(l->hooks.user) : l->executed) >> 32);
+		return (uint32_t)((l->hooks.clock ? l->hooks.clock(l->hooks.user) : ticks(l)) >> 32);
 	case PTX_SREG_ENVREG1:
 		return (uint32_t)((uint64_t)(uintptr_t)l->workspace >> 32);
 	case PTX_SREG_ENVREG2:
