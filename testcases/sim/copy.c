@@ -48,8 +48,8 @@ static size_t extent(size_t w, size_t h, size_t d, size_t pitch, size_t slice)
 	return w + (h - 1) * pitch + (d - 1) * slice;
 }
 
-/* Is it there now, for the device? */
-static bool dev_there(uint64_t addr, size_t n)
+/* The allocation, or mappings of VMM memory side by side, that hold all of it. */
+static bool vmm_there(uint64_t addr, size_t n)
 {
 	struct alloc *a = mem_find(addr);
 
@@ -58,7 +58,14 @@ static bool dev_there(uint64_t addr, size_t n)
 		addr = a->lo + a->size;
 		a = a->kind == MEM_VMM ? mem_find(addr) : NULL;
 	}
-	return a || mem_in_pool(addr, n, NULL);
+	return a != NULL;
+}
+
+/* Is it there now, for the device? */
+static bool dev_there(uint64_t addr, size_t n)
+{
+	/* Observed: what was freed stays mapped until the device has no work; its bytes are wrong. */
+	return vmm_there(addr, n) || mem_in_pool(addr, n, NULL) || (!sim_opt.documented && mem_was_dev(addr, n));
 }
 
 static bool side_there(uint8_t place, uint64_t addr, size_t n)
@@ -178,7 +185,7 @@ static bool place_of(uint64_t addr, size_t n, bool dev, uint8_t *place)
 	default:
 		*place = DEVICE;
 	}
-	return n <= a->lo + a->size - addr || (a->kind == MEM_VMM && dev_there(addr, n));
+	return n <= a->lo + a->size - addr || (a->kind == MEM_VMM && vmm_there(addr, n));
 }
 
 static bool sync_memops(const struct strm *st, const struct box *b)

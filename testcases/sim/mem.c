@@ -207,6 +207,11 @@ static bool in_arena(uint64_t addr, size_t n)
 	return false;
 }
 
+bool mem_was_dev(uint64_t addr, size_t n)
+{
+	return in_arena(addr, n);
+}
+
 static void arena_open(struct arena *a, uint64_t hint, uint64_t size)
 {
 	void *p = MAP_FAILED;

@@ -309,6 +309,7 @@ void mem_dev_free(struct alloc *a);
 bool mem_may(struct ctx *c, uint64_t addr, uint64_t size, bool write);
 /* Is it memory that the device can name (device, pinned, managed, pool also after a free)? */
 bool mem_is_dev(uint64_t addr);
+bool mem_was_dev(uint64_t addr, size_t n);   /* in the address space of device memory, live or not */
 bool mem_in_pool(uint64_t addr, uint64_t size, int *dev);
 void mem_ctx_gone(struct ctx *c);
 void mem_init(void);
