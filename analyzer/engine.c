@@ -278,6 +278,7 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	if (!ctx)
 		return;
 	e->judge = !(rec->flags & KRT_RF_IGNORE) && !ctx->sticky;
+	e->exiting = e->exit_ticket && c.rec->t0 > e->exit_ticket;
 	if (rec->flags & KRT_RF_IGNORE)
 		e->cov.ignored++;
 	e->call = &c;
@@ -321,7 +322,8 @@ static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
 static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r)
 {
 	switch ((enum krt_mark)r->mark) {
-	case KRT_MARK_EXITING: e->exiting = true; break;
+	/* it may be read before the calls that came before it: its ticket says which those are */
+	case KRT_MARK_EXITING: e->exit_ticket = r->t1; break;
 	case KRT_MARK_STOPPED: trouble_reasons(e, (uint32_t)r->value); break;
 	case KRT_MARK_UNWRAPPED: e->cov.unwrapped++; break;
 	case KRT_MARK_FORKED:

@@ -119,7 +119,8 @@ struct krt_engine {
 	struct krt_memory mem;
 	struct krt_coverage cov;
 	uint64_t records, bytes, malformed;
-	bool initialised, finished, exiting, used;
+	bool initialised, finished, exiting, used; /* exiting: the call at hand began after exit handlers did */
+	uint64_t exit_ticket;
 	int driver_version;
 
 	struct krt_lane *lane;
