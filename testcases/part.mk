@@ -256,12 +256,13 @@ abi: $(ABI_BINS) $(ABI_FAKES) $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
 # --- end of abi --------------------------------------------------------------------------
 # --- the command line -------------------------------------------------------------
 .PHONY: cli
-CLI_PROGS := $(O)/testcases/tree $(O)/testcases/dlopener $(O)/testcases/static
+CLI_PROGS := $(O)/testcases/tree $(O)/testcases/dlopener $(O)/testcases/static $(O)/testcases/flip
 ALL += $(CLI_PROGS)
+# Not optimised: equal ends of two functions would become one call site.
 $(O)/testcases/tree: testcases/cli/tree.c interposer/cuabi.h $(O)/sim/libcuda.so
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) -o $@ $< -L$(O)/sim -lcuda
+	$(Q)$(CC) $(CFLAGS_ALL) -O0 -o $@ $< -L$(O)/sim -lcuda
 
 $(O)/testcases/dlopener: testcases/cli/dlopener.c
 	@mkdir -p $(@D)
@@ -272,6 +273,11 @@ $(O)/testcases/static: testcases/cli/static.c
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -static -o $@ $<
+
+$(O)/testcases/flip: testcases/cli/flip.c $(O)/libkrtcore.a
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS)
 
 cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS)
 	$(Q)testcases/cli/run.sh $(O)

@@ -236,6 +236,7 @@ damaged; printf '\001\002' | dd of="$(echo d.krt/*.proc)" bs=1 seek=16 conv=notr
 t 'another table' 125 "$krtsan" analyze d.krt; says 'another entry-point table'
 damaged; printf '\377\377\377' | dd of="$(echo d.krt/*.1)" bs=1 seek=32 conv=notrunc 2>/dev/null
 t 'damaged: in the middle' 125 "$krtsan" analyze d.krt; says 'damaged at byte'; says 'inconclusive'
+t 'damaged: everywhere' 0 "$build/testcases/flip" t.krt 29; prints 'analysed, [1-9][0-9]* known to be damaged'
 finish
 
 echo "$passed passed, $failed failed"
