@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "session.h"
 #include "engine.h"
+#include "kernels.h"
 #include "reader.h"
 #include "symbols.h"
 #include "../reports/report.h"
@@ -27,6 +28,7 @@ struct proc {
 struct krt_session {
 	struct krt_reader *reader;
 	struct krt_engine_config cfg;
+	struct krt_kernels_file *kernels;
 	struct krt_symbols *symbols;
 	struct proc *proc;
 	unsigned nproc;
@@ -47,6 +49,16 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 	s->live = live;
 	s->cfg.hot_min = (unsigned)o->hot_min;
 	s->cfg.possible_max = (unsigned)o->possible_max;
+	if (*o->kernels) {
+		char why[384];
+
+		s->kernels = krt_kernels_load(o->kernels, why, sizeof(why));
+		if (!s->kernels) {
+			snprintf(err, errlen, "kernels: %s", why);
+			goto fail;
+		}
+		s->cfg.kernels = s->kernels;
+	}
 	s->reader = krt_reader_open(dir, live, err, errlen);
 	if (!s->reader)
 		goto fail;
@@ -246,6 +258,7 @@ void krt_session_close(struct krt_session *s)
 	free(s->proc);
 	krt_reader_close(s->reader);
 	krt_symbols_destroy(s->symbols);
+	krt_kernels_free(s->kernels);
 	free(s->options);
 	free(s);
 }

@@ -255,6 +255,7 @@ abi: $(ABI_BINS) $(ABI_FAKES) $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
 	$(Q)testcases/abi/run.sh $(O) $(O)/libkrtsan-nop.so $(O)/libkrtsan.so
 # --- end of abi --------------------------------------------------------------------------
 # --- the command line -------------------------------------------------------------
+TESTS += cli
 .PHONY: cli
 CLI_PROGS := $(O)/testcases/tree $(O)/testcases/dlopener $(O)/testcases/static $(O)/testcases/flip
 ALL += $(CLI_PROGS)
