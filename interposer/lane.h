@@ -12,6 +12,7 @@
 /* One writer of one lane.  Lives in the arena; handed on when its thread is gone. */
 struct krt_thread {
 	struct krt_slot *slot;
+	const char *path;     /* of the lane's file */
 	unsigned lane;
 	int32_t tid;
 	uint32_t serial;
@@ -63,7 +64,7 @@ void krt_lane_lost(struct krt_thread *t);
 /* Ids of interned things, 0 when that failed. */
 /* Of the calling thread, as the options say; quiet: the loader is not asked (an allocator's lock may be held). */
 uint32_t krt_stack_id(bool quiet);
-uint32_t krt_string_id(const char *text, size_t len);  /* not deduplicated: rare */
+uint32_t krt_string_id(const char *text, size_t len);  /* not deduplicated: rare; at most 256 bytes */
 #define KRT_PARAMS_SHARE_MAX 4096
 uint32_t krt_params_id(uint32_t kernel, const void *bytes, uint32_t len); /* 0 at first sight too */
 

@@ -120,12 +120,13 @@ static void device_seen(int device)
 
 void krt_objects_driver(void)
 {
-	char buf[sizeof(struct krt_rec_driver) + 4096] __attribute__((aligned(8)));
-	struct krt_rec_driver *r = (struct krt_rec_driver *)buf;
 	const char *path = krt_driver_path();
-	size_t n = strlen(path);
+	size_t n = strlen(path), size = sizeof(struct krt_rec_driver) + n;
+	struct krt_rec_driver *r = krt_map(size);
 	int version = 0;
 
+	if (!r)
+		return;
 	CALL(cuDriverGetVersion, &version);
 	*r = (struct krt_rec_driver){
 		.h = { .kind = KRT_REC_DRIVER }, .version = version, .exports = krt_driver_exports(),
@@ -133,6 +134,7 @@ void krt_objects_driver(void)
 	};
 	memcpy(r->path, path, n);
 	krt_lane0_write(&r->h, offsetof(struct krt_rec_driver, path) + n);
+	krt_unmap(r, size);
 }
 
 /* ---- contexts ---- */

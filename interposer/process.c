@@ -163,7 +163,7 @@ static bool make_folder(void)
 static void remove_folder(void)
 {
 	struct { uint64_t ino, off; uint16_t len; uint8_t type; char name[]; } *d;
-	char buf[4096] __attribute__((aligned(8)));
+	char buf[1024] __attribute__((aligned(8)));
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, session_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	long n;
 
@@ -499,7 +499,8 @@ static char **clean_environment(size_t *bytes)
 /* Analyses the folder; the verdict's exit code, or 0. */
 static int analyse(void)
 {
-	char path[PATH_LEN], verdict[PATH_LEN + 16], text[64], bare_flag[] = "--bare", command[] = "analyze";
+	static char path[PATH_LEN], verdict[PATH_LEN + 16]; /* once a process; stacks may be small */
+	char text[64], bare_flag[] = "--bare", command[] = "analyze";
 	char *argv[] = { path, command, bare_flag, session_dir, NULL };
 	struct job job = { .path = path, .argv = argv };
 	size_t bytes;

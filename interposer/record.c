@@ -91,16 +91,27 @@ static void *map_file(const char *path, int flags, uint64_t off, size_t len)
 	return p;
 }
 
+/* Stacks of threads may be small: paths live in the arena. */
+static char *lane_path(unsigned lane)
+{
+	size_t size = strlen(path_base) + 16;
+	char *p = krt_alloc(size);
+
+	if (p)
+		krt_format(p, size, "%s.%u", path_base, lane);
+	return p;
+}
+
 int krt_record_open(const char *dir)
 {
 	size_t size = (sizeof(struct krt_proc) + 4095) & ~(size_t)4095;
 	uint64_t start = krt_real_ns();
-	char path[sizeof path_base + 16];
+	size_t end = krt_format(path_base, sizeof path_base - 16, "%s/%d.%lu", dir, (int)syscall(SYS_getpid), start);
 	struct krt_proc *p;
 
-	krt_format(path_base, sizeof path_base, "%s/%d.%lu", dir, (int)syscall(SYS_getpid), start);
-	krt_format(path, sizeof path, "%s.proc", path_base);
-	p = map_file(path, O_CREAT | O_EXCL, 0, size);
+	krt_format(path_base + end, 16, ".proc");
+	p = map_file(path_base, O_CREAT | O_EXCL, 0, size);
+	path_base[end] = 0;
 	if (!p)
 		return -errno;
 	/* of an earlier life in a fork parent: neither inherited nor ours */
@@ -118,6 +129,9 @@ int krt_record_open(const char *dir)
 	p->lanes = 1;
 	p->ticket = 1;
 	lane0.slot = &p->slot[0];
+	lane0.path = lane_path(0);
+	if (!lane0.path)
+		return -ENOMEM;
 	krt_proc = p;
 	return 0;
 }
@@ -264,15 +278,14 @@ static bool lane_grow(struct krt_thread *t, size_t len)
 	/* a busy lane takes several at once: the system calls are what they cost */
 	size_t more = t->pos >= 8 * KRT_WINDOW ? 4 : t->pos >= 2 * KRT_WINDOW ? 2 : 1;
 	uint64_t off = t->map ? t->map_off + t->map_len : t->pos;
-	char path[sizeof path_base + 16], *map;
+	char *map;
 
 	if (windows < more && (!krt_opt.bound || krt_opt.bound >= 64 * KRT_WINDOW))
 		windows = more;
 	if (!within_bound(windows * KRT_WINDOW))
 		return false;
 	off = (off + KRT_WINDOW - 1) / KRT_WINDOW * KRT_WINDOW;
-	krt_format(path, sizeof path, "%s.%u", path_base, t->lane);
-	map = map_file(path, O_CREAT, off, windows * KRT_WINDOW);
+	map = map_file(t->path, O_CREAT, off, windows * KRT_WINDOW);
 	if (!map) {
 		if (errno != EMFILE && errno != ENFILE && errno != EINTR)
 			krt_record_stop(KRT_TROUBLE_MEMORY);
@@ -379,25 +392,24 @@ bool krt_lane_write(struct krt_thread *t, struct krt_rec *rec, size_t len, uint6
 
 void krt_lane0_write(const struct krt_rec *rec, size_t len)
 {
-	char head[8192] __attribute__((aligned(8)));
-	struct krt_rec *copy = (struct krt_rec *)head;
+	static char small[8192] __attribute__((aligned(8))); /* under the lock */
+	struct krt_rec *copy = (struct krt_rec *)small;
 
 	if (!krt_attached())
 		return;
-	if (len > sizeof head - 8) {
+	if (len > sizeof small - 8) {
 		copy = krt_map(len + 8);
 		if (!copy) {
 			drop(&krt_proc->slot[0]);
 			return;
 		}
-	} else {
-		memset(head + len, 0, 8);
 	}
-	memcpy(copy, rec, len);
 	krt_lock(&krt_wipe.w.lane0);
+	memcpy(copy, rec, len);
+	memset((char *)copy + len, 0, 8);
 	krt_lane_write(&lane0, copy, len, NULL);
 	krt_unlock(&krt_wipe.w.lane0);
-	if (copy != (void *)head)
+	if (copy != (void *)small)
 		krt_unmap(copy, len + 8);
 }
 
@@ -434,7 +446,8 @@ static struct krt_thread *thread_enter(int32_t tid)
 		if (!t)
 			return NULL;
 		t->scratch = krt_map(KRT_SCRATCH);
-		if (!t->scratch)
+		t->path = lane_path(lanes);
+		if (!t->scratch || !t->path)
 			return NULL;
 		t->lane = lanes;
 		t->slot = &krt_proc->slot[lanes];
@@ -548,10 +561,8 @@ bool krt_intern_open(void)
 
 uint32_t krt_stack_id(bool quiet)
 {
-	struct {
-		struct krt_rec_stack r;
-		uint64_t pc[64];
-	} s;
+	char buf[sizeof(struct krt_rec_stack) + 64 * sizeof(uint64_t)] __attribute__((aligned(8)));
+	struct krt_rec_stack *r = (struct krt_rec_stack *)buf;
 	unsigned max = krt_opt.stacks == KRT_STACKS_leaf ? 8 : (unsigned)krt_opt.depth, n;
 	uint64_t hash, check;
 	uint32_t id;
@@ -560,12 +571,12 @@ uint32_t krt_stack_id(bool quiet)
 	if (krt_opt.stacks == KRT_STACKS_none)
 		return 0;
 	was = krt_unwind_quiet(quiet);
-	n = krt_unwind(s.pc, max > 64 ? 64 : max);
+	n = krt_unwind(r->pc, max > 64 ? 64 : max);
 	krt_unwind_quiet(was);
 	if (!n)
 		return 0;
-	hash = krt_hash(krt_modules_generation(), s.pc, n * sizeof *s.pc) | 1;
-	check = s.pc[0] + n;
+	hash = krt_hash(krt_modules_generation(), r->pc, n * sizeof *r->pc) | 1;
+	check = r->pc[0] + n;
 	id = table_get(stacks, hash, check);
 	if (krt_likely(id != ABSENT))
 		return id;
@@ -575,10 +586,10 @@ uint32_t krt_stack_id(bool quiet)
 	id = table_get(stacks, hash, check);
 	if (id == ABSENT) {
 		id = ++next_stack;
-		s.r = (struct krt_rec_stack){
+		*r = (struct krt_rec_stack){
 			.h = { .kind = KRT_REC_STACK }, .id = id, .depth = (uint16_t)n,
 		};
-		krt_lane0_write(&s.r.h, sizeof s.r + n * sizeof *s.pc);
+		krt_lane0_write(&r->h, sizeof *r + n * sizeof *r->pc);
 		table_put(stacks, hash, check, id);
 	}
 	krt_unlock(&krt_wipe.w.intern);
@@ -602,7 +613,8 @@ uint32_t krt_params_id(uint32_t kernel, const void *bytes, uint32_t len)
 	krt_lock(&krt_wipe.w.intern);
 	id = table_get(blocks, hash, check);
 	if (id == ABSENT) {
-		char buf[sizeof(struct krt_rec_params) + KRT_PARAMS_SHARE_MAX] __attribute__((aligned(8)));
+		static char buf[sizeof(struct krt_rec_params) + KRT_PARAMS_SHARE_MAX]
+			__attribute__((aligned(8))); /* under the lock */
 		struct krt_rec_params *r = (struct krt_rec_params *)buf;
 
 		id = ++next_block;
@@ -619,11 +631,11 @@ uint32_t krt_params_id(uint32_t kernel, const void *bytes, uint32_t len)
 
 uint32_t krt_string_id(const char *text, size_t len)
 {
-	char buf[sizeof(struct krt_rec_string) + 4096] __attribute__((aligned(8)));
+	char buf[sizeof(struct krt_rec_string) + 256] __attribute__((aligned(8)));
 	struct krt_rec_string *r = (struct krt_rec_string *)buf;
 
-	if (len > 4096)
-		len = 4096;
+	if (len > 256)
+		len = 256;
 	*r = (struct krt_rec_string){
 		.h = { .kind = KRT_REC_STRING }, .id = atomic_fetch_add(&next_string, 1) + 1,
 		.len = (uint32_t)len,
