@@ -62,6 +62,8 @@ void krt_wipe_arm(void); /* before the first lock; cheap when done */
 
 void krt_lock(struct krt_lock *lock);
 void krt_unlock(struct krt_lock *lock);
+/* For where the calling thread may hold it already (a signal handler that exits): tries for some milliseconds. */
+bool krt_lock_try(struct krt_lock *lock);
 
 int32_t krt_tid(void);       /* of the calling thread, by system call */
 uint64_t krt_mono_ns(void);  /* CLOCK_MONOTONIC */

@@ -75,6 +75,8 @@ bool krt_intern_open(void);
 void krt_record_publish(void);
 /* All published bytes, into krt_proc->written. */
 void krt_record_sum(void);
+/* A mark without growing the lane, and not at any price. */
+void krt_record_last(enum krt_mark kind, uint64_t value);
 /* Stop for good: nothing is recorded any more, the program goes on. */
 void krt_record_stop(unsigned trouble);
 

@@ -538,13 +538,6 @@ static int analyse(void)
 
 /* ---- exit ---- */
 
-static void mark(enum krt_mark kind)
-{
-	struct krt_rec_mark m = { .h = { .kind = KRT_REC_MARK }, .mark = kind, .t1 = krt_ticket() };
-
-	krt_lane0_write(&m.h, sizeof m);
-}
-
 /* The process ends with this code: which one shall it be? */
 static int finish(int status, enum krt_proc_state state)
 {
@@ -554,7 +547,7 @@ static int finish(int status, enum krt_proc_state state)
 	if (!krt_proc || krt_proc->pid != self_pid())
 		return status; /* a vfork child has our memory, but not our records */
 	if (krt_attached())
-		mark(state == KRT_PROC_EXEC ? KRT_MARK_EXEC : KRT_MARK_EXITING);
+		krt_record_last(state == KRT_PROC_EXEC ? KRT_MARK_EXEC : KRT_MARK_EXITING, 0);
 	was = atomic_exchange(&krt_wipe.w.attached, KRT_STOPPED);
 	if (was == KRT_DETACHED)
 		return status;
@@ -642,7 +635,7 @@ static void before_exec(void)
 		if (bare) {
 			finish(0, KRT_PROC_EXEC);
 		} else {
-			mark(KRT_MARK_EXEC);
+			krt_record_last(KRT_MARK_EXEC, 0);
 			krt_record_sum();
 			__atomic_store_n(&krt_proc->state, KRT_PROC_EXEC, __ATOMIC_RELEASE);
 		}

@@ -156,25 +156,36 @@ void krt_record_sum(void)
 	__atomic_store_n(&krt_proc->written, sum, __ATOMIC_RELAXED);
 }
 
-void krt_record_stop(unsigned trouble)
+/*
+ * A last mark on lane 0 where a window is open and nobody writes: called where
+ * this thread may hold lane 0's lock (out of its own write, or in a signal
+ * handler), and where recording may have stopped.
+ */
+void krt_record_last(enum krt_mark kind, uint64_t value)
 {
 	struct krt_rec_mark m = {
-		.h = { .kind = KRT_REC_MARK }, .mark = KRT_MARK_STOPPED, .value = trouble,
+		.h = { .size = sizeof m, .kind = KRT_REC_MARK }, .mark = kind, .t1 = krt_ticket(), .value = value,
 	};
-	uint32_t one = 1;
 
-	__atomic_or_fetch(&krt_proc->trouble, trouble, __ATOMIC_RELAXED);
-	if (!atomic_compare_exchange_strong(&krt_wipe.w.attached, &one, KRT_STOPPED))
+	if (!krt_lock_try(&krt_wipe.w.lane0))
 		return;
-	/* as much as fits where a window is open already */
-	krt_lock(&krt_wipe.w.lane0);
-	if (lane0.map && lane0.map_off + lane0.map_len - lane0.pos >= sizeof m) {
-		m.h.size = sizeof m;
+	if (lane0.map && lane0.map_off + lane0.map_len - lane0.pos >= sizeof m &&
+	    KRT_WINDOW - lane0.pos % KRT_WINDOW >= sizeof m) {
 		memcpy(lane0.map + (lane0.pos - lane0.map_off), &m, sizeof m);
 		lane0.pos += sizeof m;
 		__atomic_store_n(&lane0.slot->commit, lane0.pos, __ATOMIC_RELEASE);
 	}
 	krt_unlock(&krt_wipe.w.lane0);
+}
+
+void krt_record_stop(unsigned trouble)
+{
+	uint32_t one = KRT_RECORDING;
+
+	__atomic_or_fetch(&krt_proc->trouble, trouble, __ATOMIC_RELAXED);
+	if (!atomic_compare_exchange_strong(&krt_wipe.w.attached, &one, KRT_STOPPED))
+		return;
+	krt_record_last(KRT_MARK_STOPPED, trouble);
 	krt_record_sum();
 }
 

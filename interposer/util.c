@@ -109,6 +109,20 @@ void krt_lock(struct krt_lock *lock)
 		syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 }
 
+bool krt_lock_try(struct krt_lock *lock)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	for (int i = 0; i < 20; i++) {
+		uint32_t free = 0;
+
+		if (atomic_compare_exchange_strong(&lock->word, &free, 1))
+			return true;
+		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ms, NULL);
+	}
+	return false;
+}
+
 void krt_unlock(struct krt_lock *lock)
 {
 	if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)

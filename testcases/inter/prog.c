@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -391,6 +392,34 @@ static int filelimit(const char *arg)
 	return 0;
 }
 
+/* a signal that exits, again and again wherever the recorder is */
+static void alarm_exit(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
+static int sigexit(const char *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 60; i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid) {
+			struct itimerval t = { .it_value.tv_usec = 3000 + i * 37 };
+
+			cuInit(0);
+			signal(SIGALRM, alarm_exit);
+			setitimer(ITIMER_REAL, &t, NULL);
+			for (uint64_t k = 0;; k++)
+				launch((CUfunction)(0x1000 + (k & 0xff0)), STREAM, k, 2, 3);
+		}
+		need(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status), "exits");
+	}
+	return 0;
+}
+
 static int late(const char *arg)
 {
 	(void)arg;
@@ -493,7 +522,7 @@ int main(int argc, char **argv)
 		{ "vforks", vforks }, { "execs", execs }, { "one", one }, { "killed", killed }, { "big", big },
 		{ "hosts", hosts }, { "hostexit", hostexit }, { "threadexit", threadexit },
 		{ "jumps", jumps }, { "intern", intern }, { "full", full }, { "notes", notes },
-		{ "descriptors", descriptors }, { "filelimit", filelimit }, { "late", late },
+		{ "descriptors", descriptors }, { "filelimit", filelimit }, { "late", late }, { "sigexit", sigexit },
 		{ "fails", fails }, { "inner", inner }, { "ends", ends }, { "nothing", nothing },
 	};
 

@@ -42,7 +42,7 @@ struct proc {
 	int status;
 };
 
-static struct proc procs[16];
+static struct proc procs[64];
 static int nproc;
 
 static int load(const char *dir)
@@ -55,7 +55,7 @@ static int load(const char *dir)
 		return -1;
 	}
 	nproc = krt_reader_scan(r);
-	for (int i = 0; i < nproc && i < 16; i++) {
+	for (int i = 0; i < nproc && i < 64; i++) {
 		struct krt_proc_reader *pr = krt_reader_process(r, i);
 		struct proc *p = &procs[i];
 		const struct krt_rec *rec;
@@ -469,6 +469,16 @@ static void filelimit(struct proc *p)
 	check(p->header.trouble & KRT_TROUBLE_MEMORY && frees_of(p, 3) < 30000, "the limit stops the recording only");
 }
 
+static void sigexit(struct proc *p)
+{
+	unsigned exited = 0;
+
+	(void)p;
+	for (int i = 0; i < nproc; i++)
+		exited += procs[i].header.state == KRT_PROC_EXITED;
+	check(exited == 60, "a signal handler that exits finds its way out (%u)", exited);
+}
+
 static void late(struct proc *p)
 {
 	check(p->header.trouble == KRT_TROUBLE_LATE && frees_of(p, 1) == 1 && frees_of(p, 2) == 1, "CUDA before us is late");
@@ -493,7 +503,7 @@ int main(int argc, char **argv)
 		{ "execs", execs, 2 }, { "killed", killed, 1 }, { "big", big, 1 }, { "hosts", hosts, 1 },
 		{ "hosts-thread", hosts, 1 }, { "hostexit", hostexit, 1 }, { "threadexit", threadexit, 1 },
 		{ "jumps", jumps, 1 }, { "intern", intern, 1 }, { "full", full, 1 }, { "notes", notes, 1 },
-		{ "descriptors", descriptors, 1 }, { "filelimit", filelimit, 1 }, { "late", late, 1 },
+		{ "descriptors", descriptors, 1 }, { "filelimit", filelimit, 1 }, { "late", late, 1 }, { "sigexit", sigexit, 60 },
 		{ "fails", fails, 0 }, { "inner", inner, 1 },
 	};
 
