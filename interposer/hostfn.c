@@ -27,8 +27,9 @@ static void give(struct cell *cell)
 	krt_unlock(&krt_wipe.w.hostfn);
 }
 
-/* What must be undone on any way out, exceptions included. */
+/* What must be undone on any way out, exceptions included; on the trampoline's stack. */
 struct run {
+	struct run *outer;
 	struct krt_thread *thread;
 	uint64_t token, session;
 	void *frame;
@@ -36,6 +37,7 @@ struct run {
 
 static void leave(struct run *run)
 {
+	krt_tls.hostfn = run->outer;
 	if (run->thread && krt_tls.session == run->session)
 		run->thread->hostfn--;
 	krt_record_libc(KRT_API_hostfn_exit, run->token, 0);
@@ -44,7 +46,7 @@ static void leave(struct run *run)
 
 static void enter(struct run *run, struct cell *cell)
 {
-	*run = (struct run){ .token = cell->token, .frame = krt_tls.frame };
+	*run = (struct run){ .outer = krt_tls.hostfn, .token = cell->token, .frame = krt_tls.frame };
 	krt_tls.frame = NULL;
 	krt_record_libc(KRT_API_hostfn_enter, cell->token, 0);
 	if (krt_attached() && krt_tls.session == krt_session && krt_tls.thread) {
@@ -52,26 +54,51 @@ static void enter(struct run *run, struct cell *cell)
 		run->session = krt_tls.session;
 		run->thread->hostfn++;
 	}
+	krt_tls.hostfn = run;
 }
+
+/*
+ * An exception, or the end of the thread, passes through a trampoline: the
+ * unwinder calls this for its frame, the innermost first.  A cleanup attribute
+ * would do the same, but needs _Unwind_Resume, and so libgcc_s in every process.
+ */
+__attribute__((used, visibility("hidden"))) int krt_hostfn_personality(int version, int actions,
+									uint64_t class, void *exception,
+									void *context);
+
+int krt_hostfn_personality(int version, int actions, uint64_t class, void *exception, void *context)
+{
+	(void)class;
+	(void)exception;
+	(void)context;
+	if (version == 1 && (actions & 2) && krt_tls.hostfn) /* _UA_CLEANUP_PHASE */
+		leave(krt_tls.hostfn);
+	return 8; /* _URC_CONTINUE_UNWIND */
+}
+#define PERSONALITY() __asm__ volatile(".cfi_personality 0x1b, krt_hostfn_personality") /* pcrel, sdata4 */
 
 static void host_function(void *data)
 {
 	struct cell cell = *(struct cell *)data;
-	struct run run __attribute__((cleanup(leave)));
+	struct run run;
 
+	PERSONALITY();
 	give(data);
 	enter(&run, &cell);
 	((void (*)(void *))cell.fn)((void *)cell.data);
+	leave(&run);
 }
 
 static void stream_callback(void *stream, int status, void *data)
 {
 	struct cell cell = *(struct cell *)data;
-	struct run run __attribute__((cleanup(leave)));
+	struct run run;
 
+	PERSONALITY();
 	give(data);
 	enter(&run, &cell);
 	((void (*)(void *, int, void *))cell.fn)(stream, status, (void *)cell.data);
+	leave(&run);
 }
 
 void *krt_hostfn_wrap(uint64_t *fn, uint64_t *data, bool callback, uint64_t token)

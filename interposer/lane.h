@@ -36,6 +36,7 @@ struct krt_tls {
 	void *frame;               /* the outermost wrapper on this stack, NULL: in application code */
 	struct krt_thread *thread;
 	uint64_t session;          /* thread belongs to this attach; a fork child starts anew */
+	void *hostfn;              /* hostfn.c: the innermost host function on this stack */
 };
 extern __thread struct krt_tls krt_tls __attribute__((tls_model("initial-exec")));
 
