@@ -34,6 +34,7 @@
 #include "heap.h"
 #include "internal.h"
 #include "modules.h"
+#include "next.h"
 #include "ownlock.h"
 
 #define RANGES_MAX 4096
@@ -411,7 +412,7 @@ static void *next(_Atomic(void *) *slot, const char *name)
 	void *p = atomic_load_explicit(slot, memory_order_relaxed);
 
 	if (krt_unlikely(!p)) {
-		p = krt_modules_next(name);
+		p = krt_next(name);
 		atomic_store_explicit(slot, p, memory_order_relaxed);
 	}
 	return p;
@@ -432,8 +433,8 @@ static size_t block_size(void *p)
 	if (krt_unlikely(!fn)) {
 		const void *of_free, *of_usable;
 
-		krt_modules_next_in("free", &of_free);
-		fn = krt_modules_next_in("malloc_usable_size", &of_usable);
+		krt_next_in("free", &of_free);
+		fn = krt_next_in("malloc_usable_size", &of_usable);
 		if (!fn || of_free != of_usable)
 			fn = (void *)&none;
 		atomic_store_explicit(&usable, fn, memory_order_relaxed);

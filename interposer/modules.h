@@ -68,15 +68,6 @@ const struct krt_module *krt_module_self(void);
 /* KRT_MODULE_DRIVER, _CUDA or _USER by the file name (or soname) in path. */
 enum krt_module_role krt_module_role_of(const char *path, size_t len);
 
-/*
- * The definition of a function that follows this library in the global scope:
- * what RTLD_NEXT means, but found by reading the link maps, so that it works
- * before libc is up, allocates nothing and takes no lock.  NULL: there is none.
- */
-void *krt_modules_next(const char *name);
-/* The same; object gets a token that is equal for definitions of one object. */
-void *krt_modules_next_in(const char *name, const void **object);
-
 /* In a fork child: drop locks of vanished threads, forget what was written. */
 void krt_modules_forked(void);
 

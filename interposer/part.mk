@@ -4,7 +4,7 @@
 # libkrtsan.so records, libkrtsan-nop.so has the same hooks and only forwards.
 # The dlsym hook and what it needs run before constructors and inside malloc:
 # never sanitized or profiled, whatever CFLAGS says.
-INTER_COMMON := api.c util.c resolve.c wrap.c dlsym.S
+INTER_COMMON := api.c util.c next.c resolve.c wrap.c dlsym.S
 INTER_NOP_SRC := $(INTER_COMMON) nop.c
 INTER_SRC := $(INTER_COMMON) $(filter-out $(INTER_COMMON) nop.c,$(notdir $(wildcard interposer/*.c)))
 INTER_OBJ := $(addprefix $(O)/interposer/,$(addsuffix .o,$(INTER_SRC)))

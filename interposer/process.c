@@ -20,6 +20,7 @@
 #include "call.h"
 #include "heap.h"
 #include "modules.h"
+#include "next.h"
 #include "objects.h"
 #include "resolve.h"
 
@@ -323,6 +324,7 @@ static bool attach(unsigned trouble)
 
 void krt_attach(unsigned trouble)
 {
+	const char *before;
 	bool mine = false;
 
 	krt_wipe_arm();
@@ -338,6 +340,12 @@ void krt_attach(unsigned trouble)
 	krt_unlock(&krt_wipe.w.attach);
 	if (!mine)
 		return;
+	before = krt_next_before("dlsym");
+	if (before) {
+		krt_trouble(KRT_TROUBLE_BYPASS);
+		krt_msg("attach: %s defines dlsym in front of libkrtsan.so: what is looked up through it is not seen",
+			before);
+	}
 	krt_objects_driver();
 	krt_modules_refresh();
 	krt_lock(&krt_wipe.w.names);
@@ -584,7 +592,7 @@ static void *next(void *_Atomic *cache, const char *name)
 	void *p = atomic_load_explicit(cache, memory_order_acquire);
 
 	if (!p) {
-		p = krt_modules_next(name);
+		p = krt_next(name);
 		atomic_store_explicit(cache, p, memory_order_release);
 	}
 	return p;

@@ -19,6 +19,7 @@
  * after the tables).  Compiled without sanitizers and profiling.
  */
 #include "internal.h"
+#include "next.h"
 #include "resolve.h"
 
 #include <dlfcn.h>
@@ -433,24 +434,12 @@ static bool caller_is_driver(const void *caller)
 
 static _Atomic(dlsym_fn *) real_dlsym;
 
+/* The one behind us, which may be another tool's. */
 static dlsym_fn *bootstrap(void)
 {
-	static const char *const versions[] = {
-#if defined(__aarch64__)
-		"GLIBC_2.17",
-#else
-		"GLIBC_2.2.5",
-#endif
-	};
-	const char *v = gnu_get_libc_version();
 	struct search s = { .name = "dlsym" };
-	void *p = NULL;
+	void *p = krt_next("dlsym");
 
-	/* the version that exists, so that nothing fails and no error text is allocated */
-	if (v[0] > '2' || (v[0] == '2' && ((v[2] > '3' && v[3] >= '0') || (v[2] == '3' && v[3] >= '4'))))
-		p = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-	for (unsigned i = 0; !p && i < sizeof versions / sizeof *versions; i++)
-		p = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
 	if (!p) {
 		dl_iterate_phdr(search_step, &s);
 		p = s.result;

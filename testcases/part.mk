@@ -50,7 +50,7 @@ UNIT_LIBS_symbols = $(DW_LIBS)
 # --- end of unit tests of reader, symbols and reports ----------------------------
 # --- unwinder, module map, heap hooks -------------------------------------------
 # testcases/unwind: the unwinder in a library of its own against libgcc's.
-UNWIND_OBJ := $(O)/interposer/unwinder.c.o $(O)/interposer/modules.c.o
+UNWIND_OBJ := $(addprefix $(O)/interposer/,unwinder.c.o modules.c.o next.c.o)
 UNWIND_CFLAGS = $(CFLAGS_ALL) -D_GNU_SOURCE -Itestcases/unwind
 UNWIND_CHAINS := O0 O2 fp Os bare bare_fp
 UNWIND_PLUGS := $(addprefix $(O)/unwind/,plug1.so plug2.so plug3.so plug4.so plain1.so plain2.so)
@@ -107,7 +107,7 @@ $(O)/unwind/bench: testcases/bench/bench_unwind.c $(O)/unwind/chain_O2.o $(O)/un
 	$(Q)$(CC) $(UNWIND_CFLAGS) -O2 -MMD -MP -o $@ $(filter %.c %.o,$^) -ldl
 
 # with everything exported, for the program to drive; no builtins: the compiler knows that free has no effects
-$(O)/unwind/libkrtheap.so: $(addprefix interposer/,heap.c unwinder.c modules.c) testcases/unwind/stub.c
+$(O)/unwind/libkrtheap.so: $(addprefix interposer/,heap.c unwinder.c modules.c next.c) testcases/unwind/stub.c
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(UNWIND_CFLAGS) -fPIC -ftls-model=initial-exec -shared -Wl,-soname,libkrtheap.so \
@@ -123,7 +123,7 @@ unwind: $(O)/unwind/torture $(O)/unwind/heap_torture $(UNWIND_PLUGS)
 bench-unwind: $(O)/unwind/bench
 	$(Q)$<
 
-UNIT_EXTRA_unwind := $(O)/interposer/modules.c.o $(O)/unwind/stub.o
+UNIT_EXTRA_unwind := $(addprefix $(O)/interposer/,modules.c.o next.c.o) $(O)/unwind/stub.o
 UNIT_CFLAGS_unwind := -D_GNU_SOURCE -Itestcases/unwind
 UNIT_EXTRA_heap := $(UNWIND_OBJ) $(O)/unwind/stub.o
 UNIT_CFLAGS_heap := -D_GNU_SOURCE -Itestcases/unwind
@@ -299,3 +299,25 @@ $(INTER_OUT)/verify: testcases/inter/verify.c $(O)/libkrtcore.a
 inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(O)/libkrtsan.so
 	$(Q)testcases/inter/run.sh $(O)
 # --- end of inter ------------------------------------------------------------------------
+
+# --- pitfalls: what breaks preload tools, on the fake driver ------------------------------
+PIT_OUT := $(O)/pitfalls
+PIT_CFLAGS = $(CFLAGS_ALL) -Wno-missing-prototypes -Wno-strict-prototypes -Wno-shadow
+PIT_LIBS := $(addprefix $(PIT_OUT)/,libother.so libhook.so liballoc.so)
+TESTS += pitfalls
+.PHONY: pitfalls
+$(PIT_LIBS): $(PIT_OUT)/lib%.so: testcases/pitfalls/%.c
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(PIT_CFLAGS) -fno-builtin -fPIC -shared -o $@ $< -ldl
+$(PIT_OUT)/pit: testcases/pitfalls/pit.c testcases/abi/fake.h interposer/api.c $(ABI_OUT)/fake/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(PIT_CFLAGS) -fno-builtin -MMD -MP -o $@ $(filter %.c,$^) -L$(ABI_OUT)/fake -lcuda -lpthread -ldl
+$(PIT_OUT)/except: testcases/pitfalls/except.cc testcases/abi/fake.h $(ABI_OUT)/fake/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CXX) -O1 -g -o $@ $< -L$(ABI_OUT)/fake -lcuda
+pitfalls: $(PIT_LIBS) $(PIT_OUT)/pit $(PIT_OUT)/except $(O)/krtsan $(O)/libkrtsan.so
+	$(Q)testcases/pitfalls/run.sh $(O)
+# --- end of pitfalls ----------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "modules.h"
+#include "next.h"
 #include "stub.h"
 #include "unwinder.h"
 
@@ -262,14 +263,14 @@ Test(modules, next_definition)
 	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 	const void *a, *b;
 
-	cr_assert_eq(krt_modules_next("realloc"), dlsym(libc, "realloc"));
-	cr_assert_eq(krt_modules_next("munmap"), dlsym(libc, "munmap"));
-	cr_assert_eq(krt_modules_next("dlclose"), dlsym(libc, "dlclose"));
-	cr_assert_neq(krt_modules_next("dlclose"), (void *)&dlclose, "our own is not the next one");
-	cr_assert_neq(krt_modules_next_in("malloc_usable_size", &a), NULL);
-	cr_assert_neq(krt_modules_next_in("free", &b), NULL);
+	cr_assert_eq(krt_next("realloc"), dlsym(libc, "realloc"));
+	cr_assert_eq(krt_next("munmap"), dlsym(libc, "munmap"));
+	cr_assert_eq(krt_next("dlclose"), dlsym(libc, "dlclose"));
+	cr_assert_neq(krt_next("dlclose"), (void *)&dlclose, "our own is not the next one");
+	cr_assert_neq(krt_next_in("malloc_usable_size", &a), NULL);
+	cr_assert_neq(krt_next_in("free", &b), NULL);
 	cr_assert_eq(a, b);
-	cr_assert_null(krt_modules_next("no_such_function_anywhere"));
+	cr_assert_null(krt_next("no_such_function_anywhere"));
 	dlclose(libc);
 }
 

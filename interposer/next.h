@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What RTLD_NEXT means, but found by reading the link maps, so that it works
+ * before libc is up, allocates nothing, takes no lock, and sees definitions
+ * whatever symbol version they have.
+ */
+#ifndef KRT_NEXT_H
+#define KRT_NEXT_H
+
+#pragma GCC visibility push(hidden)
+
+/* The definition of a function that follows this library in the global scope, NULL: none. */
+void *krt_next(const char *name);
+/* The same; object gets a token that is equal for definitions of one object. */
+void *krt_next_in(const char *name, const void **object);
+/* The file that defines name in front of this library and so hides ours, NULL: none. */
+const char *krt_next_before(const char *name);
+
+#pragma GCC visibility pop
+#endif
