@@ -27,18 +27,18 @@ void krt_launch_note(struct krt_engine *e, const struct krt_call *c)
 	d->flags = c->flags;
 }
 
-static void touch_declared(struct krt_engine *e, struct krt_op_info *op, const struct krt_declared *d,
+static void touch_declared(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, uint64_t len, unsigned flags,
 			   enum krt_knowledge know)
 {
 	struct krt_touch t = { .op = op, .stream = op->stream, .know = know };
-	struct krt_shape s = { .addr = d->addr, .width = d->len, .rows = 1, .pitch = d->len, .slices = 1,
-			       .slice_pitch = d->len };
+	struct krt_shape s = { .addr = addr, .width = len, .rows = 1, .pitch = len, .slices = 1, .slice_pitch = len };
+	/* KRTSAN_* of the annotation header, KRT_KERNELS_* of the kernels file */
 	static const struct { unsigned flag, kind; } kinds[] = {
 		{ 1, KRT_ACC_READ }, { 2, KRT_ACC_WRITE }, { 4, KRT_ACC_ATOMIC },
 	};
 
 	for (unsigned i = 0; i < 3; i++)
-		if (d->flags & kinds[i].flag) {
+		if (flags & kinds[i].flag) {
 			t.kind = kinds[i].kind;
 			krt_touch_shape(e, &t, &s);
 		}
@@ -60,7 +60,7 @@ static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_
 		}
 		any = true;
 		if (op && d->addr && d->len)
-			touch_declared(e, op, d, KRT_KNOW_ANNOTATION);
+			touch_declared(e, op, d->addr, d->len, d->flags, KRT_KNOW_ANNOTATION);
 		krt_stream_unref(&e->obj, s);
 	}
 	if (l)
@@ -100,6 +100,11 @@ void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, siz
 	krt_heap_free(heap, p->bytes, p->len);
 	krt_heap_free(heap, p, sizeof(*p));
 }
+
+/* Blocks, and threads of a block. */
+struct launch_size {
+	uint32_t grid[3], block[3];
+};
 
 struct params {
 	uint32_t kernel;
@@ -175,14 +180,54 @@ static void spin(struct krt_engine *e, struct krt_op_info *op, uint64_t value, b
 	krt_flag_touch(e, op->stream, value);
 }
 
+/* --- the kernels file ------------------------------------------------------------------ */
+
+struct from_file {
+	struct krt_engine *e;
+	struct krt_op_info *op;
+};
+
+static void file_access(void *user, const struct krt_kernels_access *a)
+{
+	struct from_file *f = user;
+
+	/* a role without an extent is no more than a pointer */
+	if (!a->len)
+		krt_touch_pointer(f->e, f->op, a->addr, true);
+	else
+		touch_declared(f->e, f->op, a->addr, a->len, a->role, KRT_KNOW_KERNELS_FILE);
+}
+
+static bool from_kernels_file(struct krt_engine *e, struct krt_op_info *op, const struct params *p,
+			      const struct launch_size *size)
+{
+	struct krt_kernel_info *k = e->cfg.kernels && p->known ? krt_kernel_get(&e->obj, p->kernel) : NULL;
+	struct from_file user = { .e = e, .op = op };
+	struct krt_kernels_launch l;
+
+	if (!k)
+		return false;
+	if (!k->line_known) {
+		k->line = krt_kernels_find(e->cfg.kernels, k->name);
+		k->line_known = true;
+	}
+	if (!k->line)
+		return false;
+	l = (struct krt_kernels_launch){ .param = k->param, .nparams = k->nparams, .params = p->bytes, .len = p->len };
+	memcpy(l.grid, size->grid, sizeof(l.grid));
+	memcpy(l.block, size->block, sizeof(l.block));
+	return krt_kernels_eval(k->line, &l, file_access, &user) == KRT_KERNELS_DECLARED;
+}
+
 /* --- launches ------------------------------------------------------------------------ */
 
-static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op, const struct params *p)
+static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op, const struct params *p,
+			 const struct launch_size *size)
 {
 	/* a flag that another stream sets may be what it waits for: given up quietly */
 	if (e->flags)
 		scan(e, p, op, spin);
-	if (declared(e, c, op->stream, op)) {
+	if (declared(e, c, op->stream, op) || from_kernels_file(e, op, p, size)) {
 		e->cov.kernels_declared++;
 		return;
 	}
@@ -190,7 +235,8 @@ static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct 
 	scan(e, p, op, krt_touch_pointer);
 }
 
-static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, bool coop)
+static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, bool coop,
+		   const struct launch_size *size)
 {
 	struct params p = params_of(e, c);
 	struct krt_op_info *op;
@@ -207,7 +253,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 		return;
 	op->kernel = p.kernel;
 	op->coop = coop;
-	touch_kernel(e, c, op, &p);
+	touch_kernel(e, c, op, &p, size);
 	krt_op_unref(&e->heap, op);
 	krt_site_work(e, c);
 }
@@ -218,6 +264,7 @@ static void launch_ex(struct krt_engine *e, const struct krt_call *c)
 	struct krt_stream_info *s;
 	struct krt_snapshot *before = NULL;
 	const char *b = c->launch.data;
+	struct launch_size size;
 	uint64_t handle;
 	bool coop = false;
 
@@ -238,7 +285,8 @@ static void launch_ex(struct krt_engine *e, const struct krt_call *c)
 		if ((id == 7 || id == 12) && s && c->ok && !s->capture && !before)
 			before = krt_order_record(e->order, s->domain);
 	}
-	launch(e, c, s, coop);
+	memcpy(&size, b, sizeof(size));
+	launch(e, c, s, coop, &size);
 	for (uint32_t at = 56; before && at + 72 <= c->launch.len; at += 72) {
 		uint32_t id;
 		uint64_t event;
@@ -299,17 +347,22 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 
 void krt_launch_op(struct krt_engine *e, const struct krt_call *c)
 {
+	struct launch_size size = { 0 };
 	struct krt_stream_info *s;
 
+	for (unsigned i = 0; i < 3; i++) {
+		size.grid[i] = (uint32_t)c->grid[i];
+		size.block[i] = (uint32_t)c->block[i];
+	}
 	switch (c->op) {
 	case KRT_OP_LAUNCH:
-		launch(e, c, krt_call_stream(e, c, c->stream), c->api->flags & KRT_F_COOP);
+		launch(e, c, krt_call_stream(e, c, c->stream), c->api->flags & KRT_F_COOP, &size);
 		break;
 	case KRT_OP_LAUNCH_EX: launch_ex(e, c); break;
 	case KRT_OP_LAUNCH_MULTI: launch_multi(e, c); break;
 	case KRT_OP_LAUNCH_LEGACY:
 		s = krt_call_stream(e, c, krt_has(c, KRT_ROLE_STREAM) ? c->stream : 0);
-		launch(e, c, s, false);
+		launch(e, c, s, false, &size);
 		break;
 	default: break;
 	}

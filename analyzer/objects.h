@@ -17,6 +17,7 @@
 #include "access.h"
 #include "decode.h"
 #include "heap.h"
+#include "kernels.h"
 #include "order.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -87,6 +88,8 @@ struct krt_kernel_info {
 	uint32_t bytes;
 	struct krt_param *param;
 	char *name;
+	const struct krt_kernels_line *line; /* of the kernels file; looked up once */
+	bool line_known;
 	UT_hash_handle hh;
 };
 
