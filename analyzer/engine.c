@@ -56,9 +56,17 @@ void krt_reason(struct krt_engine *e, enum krt_reason why, const char *fmt, ...)
 	krt_coverage_reason(&e->cov, why, "%s", text);
 }
 
+/* A record tells the context where the call needs one; a note may not. */
 struct krt_context_info *krt_call_context(struct krt_engine *e, const struct krt_call *c)
 {
-	return krt_context_get(&e->obj, c->rec->ctx);
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+	uint64_t ctx = c->rec->ctx;
+
+	if (!l)
+		return NULL;
+	if (!ctx)
+		ctx = l->ctx ? l->ctx : e->last_ctx;
+	return krt_context_get(&e->obj, ctx);
 }
 
 struct krt_lane *krt_call_lane(struct krt_engine *e, unsigned lane)
@@ -258,6 +266,7 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t len, unsigned lane)
 {
 	struct krt_context_info *ctx;
+	struct krt_lane *l;
 	struct krt_call c;
 
 	if (!krt_decode(rec, len, lane, &c)) {
@@ -265,6 +274,13 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 		return;
 	}
 	krt_order_at(e->order, c.rec->t0, c.rec->t1);
+	l = krt_call_lane(e, lane);
+	if (!l)
+		return;
+	if (c.rec->ctx)
+		l->ctx = e->last_ctx = c.rec->ctx;
+	else if (c.op == KRT_OP_CTX_CURRENT && c.ok) /* pushed or set; popped: not known */
+		l->ctx = c.ctx;
 	if (c.api->cls != KRT_CLASS_NOTE && c.api->cls != KRT_CLASS_LIBC) {
 		e->cov.calls++;
 		if (!c.ok && !c.not_ready)
@@ -300,9 +316,8 @@ static void thread_record(struct krt_engine *e, const struct krt_rec_thread *r, 
 	if (!l)
 		return;
 	l->thread = r->serial;
-	for (uint32_t i = 0; i < l->ndeclared; i++)
-		krt_stream_unref(&e->obj, l->declared[i].stream);
 	l->ndeclared = 0;
+	l->ctx = l->inside = 0;
 }
 
 static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
@@ -451,11 +466,8 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_sites_free(e);
 	krt_sync_free(e);
 	krt_launch_free(e);
-	for (uint32_t i = 0; i < e->lanes; i++) {
-		for (uint32_t k = 0; k < e->lane[i].ndeclared; k++)
-			krt_stream_unref(&e->obj, e->lane[i].declared[k].stream);
+	for (uint32_t i = 0; i < e->lanes; i++)
 		krt_heap_free(&e->heap, e->lane[i].declared, e->lane[i].declared_cap * sizeof(*e->lane[i].declared));
-	}
 	krt_heap_free(&e->heap, e->lane, e->lanes * sizeof(*e->lane));
 	krt_memory_free(&e->mem);
 	krt_objects_free(&e->obj);

@@ -27,13 +27,15 @@
 
 /* A declared access that waits for its launch. */
 struct krt_declared {
-	struct krt_stream_info *stream; /* counted */
+	uint64_t stream; /* the handle: 0 depends on the launch's context */
 	uint64_t addr, len;
 	uint32_t flags;
 };
 
 struct krt_lane {
 	uint64_t thread; /* serial */
+	uint64_t ctx;    /* the last current context that a call named, 0: none */
+	uint64_t inside; /* token of the host function that runs, 0: none */
 	struct krt_declared *declared;
 	uint32_t ndeclared, declared_cap;
 };
@@ -77,7 +79,8 @@ struct krt_value_wait {
 
 struct krt_token {
 	uint64_t key;
-	struct krt_snapshot *snap;
+	struct krt_snapshot *snap; /* NULL: not known yet */
+	bool entered, left;        /* host functions */
 	UT_hash_handle hh;
 };
 #define KRT_TOKENS_MAX 65536
@@ -126,6 +129,7 @@ struct krt_engine {
 	struct krt_lane *lane;
 	uint32_t lanes;
 	const struct krt_call *call; /* in hand */
+	uint64_t last_ctx;           /* the last context that any call named */
 	bool judge;                  /* its accesses are judged and remembered */
 
 	struct krt_wait_memory host_waits;
@@ -175,6 +179,11 @@ bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s);
  */
 void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem, struct krt_stream_info *s,
 		   const struct krt_op_info *op, const struct krt_snapshot *before, struct krt_context_info *ctx);
+/*
+ * What the host function that the lane runs may rely on: NULL outside of one.
+ * blind: it is not known yet (its enqueueing call has not returned): do not judge.
+ */
+const struct krt_snapshot *krt_host_function_knows(struct krt_engine *e, unsigned lane, bool *blind);
 void krt_sync_op(struct krt_engine *e, const struct krt_call *c);
 /* A launch attribute that records an event before the kernel has completed. */
 void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event, struct krt_stream_info *s,

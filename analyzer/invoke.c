@@ -9,19 +9,23 @@
 
 #include <string.h>
 
+#define DECLARED_MAX 4096
+
 /* --- declared access -------------------------------------------------------------- */
 
 void krt_launch_note(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
-	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
 	struct krt_declared *d;
 
-	if (!l || !s || !krt_heap_grow(&e->heap, &l->declared, &l->declared_cap, l->ndeclared, sizeof(*d)))
+	if (!l)
+		return;
+	if (l->ndeclared >= DECLARED_MAX) /* for launches that never come */
+		memmove(l->declared, l->declared + 1, --l->ndeclared * sizeof(*d));
+	if (!krt_heap_grow(&e->heap, &l->declared, &l->declared_cap, l->ndeclared, sizeof(*d)))
 		return;
 	d = &l->declared[l->ndeclared++];
-	d->stream = s;
-	s->refs++;
+	d->stream = c->stream;
 	d->addr = c->addr;
 	d->len = c->bytes;
 	d->flags = c->flags;
@@ -37,6 +41,9 @@ static void touch_declared(struct krt_engine *e, struct krt_op_info *op, uint64_
 		{ 1, KRT_ACC_READ }, { 2, KRT_ACC_WRITE }, { 4, KRT_ACC_ATOMIC },
 	};
 
+	/* atomic says how it reads and writes */
+	if (flags & 4)
+		flags = 4;
 	for (unsigned i = 0; i < 3; i++)
 		if (flags & kinds[i].flag) {
 			t.kind = kinds[i].kind;
@@ -54,14 +61,14 @@ static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_
 	for (uint32_t i = 0; l && i < l->ndeclared; i++) {
 		struct krt_declared *d = &l->declared[i];
 
-		if (d->stream != s) {
+		/* 0, 1 and 2 mean what they mean to the launch's context and thread */
+		if (krt_stream_get(&e->obj, d->stream, s->ctx, l->thread, false) != s) {
 			l->declared[n++] = *d;
 			continue;
 		}
 		any = true;
 		if (op && d->addr && d->len)
 			touch_declared(e, op, d->addr, d->len, d->flags, KRT_KNOW_ANNOTATION);
-		krt_stream_unref(&e->obj, s);
 	}
 	if (l)
 		l->ndeclared = n;

@@ -593,7 +593,8 @@ static struct krt_token *token_get(struct krt_engine *e, struct krt_token **tabl
 	if (*count >= KRT_TOKENS_MAX) { /* the oldest goes: hashes keep the order of insertion */
 		t = *table;
 		HASH_DELETE(hh, *table, t);
-		krt_snapshot_unref(e->order, t->snap);
+		if (t->snap)
+			krt_snapshot_unref(e->order, t->snap);
 		krt_heap_free(heap, t, sizeof(*t));
 		--*count;
 	}
@@ -671,28 +672,53 @@ static void host_function(struct krt_engine *e, const struct krt_call *c)
 	if (!op)
 		return;
 	krt_op_unref(&e->heap, op);
-	/*
-	 * It starts after what the stream held before; its own epoch in the snapshot
-	 * stands for nothing that anybody asks for.
-	 */
+	/* It starts after what the stream held before; nobody asks for its own epoch. */
 	before = krt_order_record(e->order, s->domain);
 	t = before ? token_get(e, &e->hostfns, &e->nhostfns, c->rec->t0, true) : NULL;
 	if (t && !t->snap)
 		t->snap = before;
 	else if (before)
 		krt_snapshot_unref(e->order, before);
+	/* it may have run, and even ended, before the call that enqueued it returned */
+	if (t && t->entered)
+		krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
+	if (t && t->left)
+		token_drop(e, &e->hostfns, &e->nhostfns, t);
 }
 
 static void host_function_runs(struct krt_engine *e, const struct krt_call *c)
 {
-	struct krt_token *t = token_get(e, &e->hostfns, &e->nhostfns, c->token, false);
+	bool enter = c->op == KRT_OP_HOSTFN_ENTER;
+	struct krt_token *t = token_get(e, &e->hostfns, &e->nhostfns, c->token, enter);
+	struct krt_lane *l = krt_call_lane(e, c->lane);
 
+	if (!l)
+		return;
+	l->inside = enter ? c->token : 0;
 	if (!t)
 		return;
-	if (c->op == KRT_OP_HOSTFN_ENTER)
-		krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
-	else
+	if (enter) {
+		t->entered = true;
+		if (t->snap)
+			krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
+	} else if (t->snap) {
 		token_drop(e, &e->hostfns, &e->nhostfns, t);
+	} else {
+		t->left = true;
+	}
+}
+
+const struct krt_snapshot *krt_host_function_knows(struct krt_engine *e, unsigned lane, bool *blind)
+{
+	const struct krt_lane *l = lane < e->lanes ? &e->lane[lane] : NULL;
+	struct krt_token *t;
+
+	*blind = false;
+	if (!l || !l->inside)
+		return NULL;
+	t = token_get(e, &e->hostfns, &e->nhostfns, l->inside, false);
+	*blind = t && !t->snap;
+	return t ? t->snap : NULL;
 }
 
 /* --- other stream operations ------------------------------------------------------------ */

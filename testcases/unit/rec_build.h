@@ -157,7 +157,7 @@ static inline void kernel(struct world *w, uint32_t id, const char *name, uint32
 
 static inline void mark(struct world *w, unsigned what)
 {
-	struct krt_rec_mark r = { .h = { .size = sizeof(r), .kind = KRT_REC_MARK }, .mark = what };
+	struct krt_rec_mark r = { .h = { .size = sizeof(r), .kind = KRT_REC_MARK }, .mark = what, .t1 = w->ticket++ };
 
 	krt_engine_feed(w->e, &r.h, sizeof(r), w->lane);
 }

@@ -1100,7 +1100,7 @@ TWIN(launch, atomics, "RACE-RAW:error:1")
 {
 	access_note(w, S1, DEV, 64, 4);
 	launch_of(w, KRT_API_cuLaunchKernel, S1, 0, 0, NULL);
-	access_note(w, S2, DEV, 64, 4);
+	access_note(w, S2, DEV, 64, 7); /* reads and writes, atomically */
 	launch_of(w, KRT_API_cuLaunchKernel, S2, 0, 0, NULL);
 	if (!fixed)
 		kernel_reads(w, S1, DEV, 64);
@@ -1181,6 +1181,47 @@ TWIN(hostfn, enter_is_completion, "HOST-WRITE-RACE:error:1")
 	host_write(w, PIN, N);
 	if (fixed)
 		call(w, hostfn_exit, A(token));
+}
+
+/* It may run before the call that enqueued it has returned. */
+Test(hostfn, runs_early)
+{
+	struct world w;
+	uint64_t token;
+
+	open3(&w);
+	thread(&w, 1, 1);
+	thread(&w, 2, 2);
+	alloc_pinned(&w, PIN, N);
+	h2d(&w, DEV, PIN, N, S1);
+	token = w.ticket++;
+	thread(&w, 1, 1);
+	call(&w, hostfn_enter, A(token));
+	host_write(&w, PIN, N);
+	thread(&w, 2, 2);
+	call_begin(&w, KRT_API_cuLaunchHostFunc, A(S1), A(1), A(2));
+	w.u.call.t0 = token;
+	call_end(&w, 0);
+	w.lane = 1;
+	host_write(&w, PIN, N);
+	call(&w, hostfn_exit, A(token));
+	h2d(&w, DEV, PIN, N, S1);
+	host_write(&w, PIN, N); /* outside again */
+	expect(&w, "HOST-WRITE-RACE:error:1");
+}
+
+/* A note does not tell the context: its stream 0 is that of the launch. */
+Test(notes, access_on_the_null_stream)
+{
+	struct world w;
+
+	open3(&w);
+	set(&w, DEV, N, S1);
+	w.ctx = 0;
+	access_note(&w, 0, DEV, N, 1);
+	w.ctx = 0xc0;
+	launch_of(&w, KRT_API_cuLaunchKernel, 0, 0, 0, NULL);
+	expect(&w, "RACE-RAW:error:1");
 }
 
 /* A wait is in time only for what began after it had ended. */
