@@ -296,7 +296,11 @@ $(INTER_OUT)/verify: testcases/inter/verify.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -o $@ $< $(O)/libkrtcore.a
-inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(O)/libkrtsan.so
+$(INTER_OUT)/bare-cxx: testcases/inter/bare.cc $(ABI_OUT)/fake/libcuda.so.1
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -O1 -Wall -Wextra -o $@ $< -L$(ABI_OUT)/fake -lcuda
+inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(INTER_OUT)/bare-cxx $(O)/libkrtsan.so
 	$(Q)testcases/inter/run.sh $(O)
 # --- end of inter ------------------------------------------------------------------------
 

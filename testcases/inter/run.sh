@@ -120,5 +120,37 @@ fresh
 [ $? -eq 0 ] && grep -q 'krtsan analyze ' "$work/err" && [ -n "$(ls "$work/bare")" ] &&
 	ok "no krtsan: files stay, and stderr says how to analyse them" || not_ok "no krtsan"
 
+# Python and C++ keep their own exit work.
+if command -v python3 >/dev/null 2>&1; then
+	cat >"$here/bare.py" <<'EOS'
+import atexit, ctypes, sys
+atexit.register(lambda: print("atexit ran", flush=True))
+cuda = ctypes.CDLL("libcuda.so.1")
+assert cuda.cuInit(0) == 0 and cuda.cuMemFree_v2(ctypes.c_uint64(1)) == 0
+if len(sys.argv) > 1:
+    sys.exit(int(sys.argv[1]))
+EOS
+	for code in "" 0 7; do
+		fresh
+		want=${code:-66}
+		[ "$want" = 0 ] && want=66
+		(KRTSAN_OPTIONS="session_dir='$work/bare'" KRT_TEST_VERDICT=66 LD_PRELOAD=$here/bin/libkrtsan.so \
+			exec python3 "$here/bare.py" $code) >"$work/out" 2>"$work/err"
+		got=$?
+		[ $got -eq "$want" ] && [ "$(cat "$work/out")" = "atexit ran" ] && [ ! -s "$work/err" ] &&
+			ok "bare python, exit ${code:-none}: $got" || { not_ok "bare python ${code:-none}: $got"; cat "$work/err"; }
+	done
+fi
+if [ -x "$here/bare-cxx" ]; then
+	fresh
+	(KRTSAN_OPTIONS="session_dir='$work/bare'" KRT_TEST_VERDICT=66 LD_PRELOAD=$here/bin/libkrtsan.so \
+		exec "$here/bare-cxx") >"$work/out" 2>"$work/err"
+	got=$?
+	[ $got -eq 66 ] && [ "$(cat "$work/out")" = "main returns
+thread_local destroyed
+static destroyed" ] && [ ! -s "$work/err" ] && ok "bare C++: destructors run, exit code 66" ||
+		{ not_ok "bare C++: $got"; cat "$work/out" "$work/err"; }
+fi
+
 rm -rf "$work"
 exit $bad
