@@ -18,6 +18,7 @@
 #define BEGIN_MS  1000    /* for those that outlive it and may yet begin to record */
 #define BUDGET    100000  /* records between two looks at signals */
 #define IDLE_MS   20      /* longest sleep between two looks at the buffers */
+#define BUSY_MS   3       /* the same while something comes */
 
 static const char *sim;
 static const struct krt_flag flags[] = {
@@ -68,7 +69,8 @@ static void follow(struct krt_child *c, struct krt_session *s, const char *dir)
 			}
 			wait = IDLE_MS;
 		} else {
-			wait = n ? 0 : wait < IDLE_MS ? wait + 1 : IDLE_MS;
+			/* A trickle is left to gather: the processor is the program's. */
+			wait = n >= BUDGET / 4 ? 0 : n ? BUSY_MS : wait < IDLE_MS ? wait + 1 : IDLE_MS;
 		}
 		krt_child_wait(c, wait);
 	}

@@ -47,6 +47,7 @@ unit-valgrind: $(UNIT_BINS) $(UNIT_PLANTED)
 UNIT_CFLAGS_json = -DKRT_SCHEMA='"$(CURDIR)/reports/schema/krtsan-report-1.json"'
 UNIT_LIBS_json = -lcjson
 UNIT_LIBS_symbols = $(DW_LIBS)
+UNIT_LIBS_session = $(DW_LIBS)
 # --- end of unit tests of reader, symbols and reports ----------------------------
 # --- unwinder, module map, heap hooks -------------------------------------------
 # testcases/unwind: the unwinder in a library of its own against libgcc's.
