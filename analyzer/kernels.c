@@ -104,7 +104,8 @@ static void skip(struct parser *p)
 		if (*p->p == '\\' && p->p + 1 < p->end && p->p[1] == '\n') {
 			p->p++;
 			p->line++;
-		} else if (*p->p == '\\' && p->p + 2 < p->end && p->p[1] == '\r' && p->p[2] == '\n') {
+		} else if (*p->p == '\\' && p->p + 2 < p->end && p->p[1] == '\r' &&
+			   p->p[2] == '\n') {
 			p->p += 2;
 			p->line++;
 		} else if (*p->p == '#') {
@@ -129,7 +130,8 @@ static const char *here(struct parser *p, char buf[32])
 
 	if (at_end(p))
 		return "the end of the line";
-	while (n < 20 && p->p + n < p->end && (unsigned char)p->p[n] > ' ' && (unsigned char)p->p[n] < 127)
+	while (n < 20 && p->p + n < p->end && (unsigned char)p->p[n] > ' ' &&
+	       (unsigned char)p->p[n] < 127)
 		n++;
 	if (!n)
 		snprintf(buf, 32, "byte 0x%02x", (unsigned char)*p->p);
@@ -213,7 +215,8 @@ static bool parameter(struct parser *p, uint16_t *arg, bool *inside, uint32_t *o
 	if (!integer(p, &v))
 		return false;
 	if (v > MAX_ARG)
-		return fail(p, "parameter %llu: numbers go up to %u", (unsigned long long)v, MAX_ARG);
+		return fail(p, "parameter %llu: numbers go up to %u", (unsigned long long)v,
+			    MAX_ARG);
 	*arg = (uint16_t)v;
 	if (p->p == p->end || *p->p != '.')
 		return true;
@@ -230,7 +233,8 @@ static bool parameter(struct parser *p, uint16_t *arg, bool *inside, uint32_t *o
 static bool emit(struct parser *p, struct item i)
 {
 	if (p->n == ITEMS)
-		return fail(p, "the expression is too long (more than %u terms and operators)", ITEMS);
+		return fail(p, "the expression is too long (more than %u terms and operators)",
+			    ITEMS);
 	p->item[p->n++] = i;
 	return true;
 }
@@ -239,7 +243,7 @@ static bool sum(struct parser *p);
 
 static bool factor(struct parser *p)
 {
-	static const char *const dims[] = { "gridx", "gridy", "gridz", "blockx", "blocky", "blockz" };
+	static const char *const dims[] = {"gridx", "gridy", "gridz", "blockx", "blocky", "blockz"};
 	struct item i = { 0 };
 	bool inside;
 	uint64_t v;
@@ -263,7 +267,8 @@ static bool factor(struct parser *p)
 			if (!integer(p, &v))
 				return false;
 			if (v != 1 && v != 2 && v != 4 && v != 8)
-				return fail(p, "width %llu: 1, 2, 4 or 8 bytes", (unsigned long long)v);
+				return fail(p, "width %llu: 1, 2, 4 or 8 bytes",
+					    (unsigned long long)v);
 			i.width = (uint8_t)v;
 		}
 		return emit(p, i);
@@ -275,7 +280,8 @@ static bool factor(struct parser *p)
 			return emit(p, i);
 		}
 	if (at_end(p) || !digit(*p->p))
-		return fail(p, "a number, argN, gridx..z, blockx..z or ( is expected, not %s", here(p, buf));
+		return fail(p, "a number, argN, gridx..z, blockx..z or ( is expected, not %s",
+			    here(p, buf));
 	i.kind = VALUE;
 	return integer(p, &i.value) && emit(p, i);
 }
@@ -355,7 +361,8 @@ static bool access_of(struct parser *p, struct access *a)
 		return fail(p, "a range is [FROM, TO): a comma is expected, not %s", here(p, buf));
 	if (!expression(p, &a->to))
 		return false;
-	return symbol(p, ')') || fail(p, "a range is [FROM, TO): ) is expected, not %s", here(p, buf));
+	return symbol(p, ')') ||
+	       fail(p, "a range is [FROM, TO): ) is expected, not %s", here(p, buf));
 }
 
 static bool pattern_of(struct parser *p, char **out)
@@ -376,7 +383,8 @@ static bool pattern_of(struct parser *p, char **out)
 		n = (size_t)(p->p++ - from);
 	} else {
 		from = p->p;
-		while (p->p < p->end && (unsigned char)*p->p > ' ' && *p->p != ':' && *p->p != '#' && *p->p != '"')
+		while (p->p < p->end && (unsigned char)*p->p > ' ' && *p->p != ':' &&
+		       *p->p != '#' && *p->p != '"')
 			p->p++;
 		n = (size_t)(p->p - from);
 	}
@@ -422,7 +430,8 @@ static bool line_of(struct parser *p, struct krt_kernels_line *l)
 			if (!access_of(p, &p->access[l->n++]))
 				return false;
 		} else {
-			return fail(p, "\"arg N read|write|atomic\" or \"ignore\" is expected, not %s",
+			return fail(p,
+				    "\"arg N read|write|atomic\" or \"ignore\" is expected, not %s",
 				    here(p, buf));
 		}
 	} while (!ignore && symbol(p, ','));
@@ -578,8 +587,8 @@ unsigned krt_kernels_number(const struct krt_kernels_line *line)
 }
 
 /* width bytes at off of a parameter, little endian; NULL or why not. */
-static const char *fetch(const struct krt_kernels_launch *l, unsigned arg, uint32_t off, uint32_t width,
-			 uint64_t *v)
+static const char *fetch(const struct krt_kernels_launch *l, unsigned arg, uint32_t off,
+			 uint32_t width, uint64_t *v)
 {
 	const struct krt_param *p;
 
@@ -604,9 +613,10 @@ static const char *fetch(const struct krt_kernels_launch *l, unsigned arg, uint3
 	return NULL;
 }
 
-static const char *compute(const struct program *prog, const struct krt_kernels_launch *l, uint64_t *result)
+static const char *compute(const struct program *prog, const struct krt_kernels_launch *l,
+			   uint64_t *result)
 {
-	uint64_t stack[ITEMS];
+	uint64_t stack[ITEMS] = { 0 };
 	unsigned n = 0;
 	const char *why;
 
@@ -689,7 +699,8 @@ static const char *resolve(const struct access *a, const struct krt_kernels_laun
 	return NULL;
 }
 
-static const char *resolve_all(const struct krt_kernels_line *line, const struct krt_kernels_launch *l,
+static const char *resolve_all(const struct krt_kernels_line *line,
+			       const struct krt_kernels_launch *l,
 			       struct krt_kernels_access out[ACCESSES])
 {
 	for (unsigned i = 0; i < line->n; i++) {
@@ -701,7 +712,8 @@ static const char *resolve_all(const struct krt_kernels_line *line, const struct
 	return NULL;
 }
 
-const char *krt_kernels_why(const struct krt_kernels_line *line, const struct krt_kernels_launch *launch)
+const char *krt_kernels_why(const struct krt_kernels_line *line,
+			    const struct krt_kernels_launch *launch)
 {
 	struct krt_kernels_access a[ACCESSES];
 

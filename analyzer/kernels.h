@@ -69,7 +69,8 @@ struct krt_kernels_launch {
 
 enum krt_kernels_result {
 	KRT_KERNELS_NO_LINE, /* nothing is said of this kernel */
-	KRT_KERNELS_USELESS, /* there is a line, but not for these parameters: see krt_kernels_why() */
+	KRT_KERNELS_USELESS, /* there is a line, but not for these parameters: see krt_kernels_why()
+			      */
 	KRT_KERNELS_DECLARED,
 };
 
@@ -87,7 +88,8 @@ enum krt_kernels_result krt_kernels_match(const struct krt_kernels_file *f, cons
 					  const struct krt_kernels_launch *launch,
 					  krt_kernels_fn *fn, void *user);
 /* Why eval() would say USELESS, in words (static text), NULL: it would not. */
-const char *krt_kernels_why(const struct krt_kernels_line *line, const struct krt_kernels_launch *launch);
+const char *krt_kernels_why(const struct krt_kernels_line *line,
+			    const struct krt_kernels_launch *launch);
 /* Where the line stands in the file. */
 unsigned krt_kernels_number(const struct krt_kernels_line *line);
 

@@ -59,6 +59,10 @@ struct node {
 	uint32_t refs;
 	uint8_t level; /* 0: leaf */
 	uint8_t known; /* views (bits) in which the host knows everything in it */
+	uint16_t used; /* entries or children that are there, bits */
+	bool full;     /* every slot that it covers has an entry */
+	uint64_t max;  /* newest epoch in it, observed view */
+	uint64_t min;  /* oldest epoch of the entries that are there, documented view */
 };
 
 struct leaf {
@@ -461,50 +465,90 @@ static uint64_t tree_epoch(const struct node *n, uint32_t slot, enum krt_view v)
 	return e ? e->e[v] : 0;
 }
 
-/* Raises one slot to epoch in the views.  *root is the caller's own, not committed yet. */
-static bool tree_set(struct krt_order *o, struct node **root, uint32_t slot, uint64_t epoch,
-		     unsigned views)
+/* Brings the header of a private node up to date with what is in it. */
+static void summarise(struct node *n)
 {
-	struct node **at = root;
+	uint64_t min = UINT64_MAX, max = 0;
+	bool full = true;
+	unsigned used = 0;
 
-	for (;;) {
-		struct node *n = *at;
+	for (unsigned i = 0; i < FAN; i++) {
+		uint64_t low, high;
 
-		if (!n) {
-			unsigned level = 0;
-
-			while ((uint64_t)slot >> (FAN_BITS * (level + 1)))
-				level++;
-			n = *at = new_node(o, level);
-			if (!n)
-				return false;
-		}
-		while (!covers(n, slot)) {
-			struct node *up = new_node(o, n->level + 1u);
-
-			if (!up)
-				return false;
-			inner_of(up)->c[0] = n;
-			n = *at = up;
-		}
-		if (n->refs > 1) {
-			struct node *c = copy_node(o, n);
+		if (n->level) {
+			const struct node *c = inner_of(n)->c[i];
 
 			if (!c)
-				return false;
-			n->refs--;
-			n = *at = c;
+				continue;
+			low = c->min;
+			high = c->max;
+			full &= c->full && c->level + 1 == n->level;
+		} else {
+			low = leaf_of(n)->e[i].e[KRT_VIEW_DOC];
+			high = leaf_of(n)->e[i].e[KRT_VIEW_OBS];
+			if (!high)
+				continue;
 		}
-		n->known = 0;
-		if (!n->level) {
-			for (unsigned v = 0; v < KRT_VIEWS; v++)
-				if (views & 1u << v && leaf_of(n)->e[slot].e[v] < epoch)
-					leaf_of(n)->e[slot].e[v] = epoch;
-			return true;
-		}
-		at = &inner_of(n)->c[slot >> shift_of(n)];
-		slot &= (1u << shift_of(n)) - 1;
+		used |= 1u << i;
+		min = low < min ? low : min;
+		max = high > max ? high : max;
 	}
+	n->used = (uint16_t)used;
+	n->full = full && used == (1u << FAN) - 1;
+	n->min = min;
+	n->max = max;
+	n->known = 0;
+}
+
+/* Raises one slot to epoch in the views.  *at is the caller's own, not committed yet. */
+static bool tree_set(struct krt_order *o, struct node **at, uint32_t slot, uint64_t epoch,
+		     unsigned views)
+{
+	struct node *n = *at;
+
+	if (!n) {
+		unsigned level = 0;
+
+		while ((uint64_t)slot >> (FAN_BITS * (level + 1)))
+			level++;
+		n = *at = new_node(o, level);
+		if (!n)
+			return false;
+	}
+	while (!covers(n, slot)) {
+		struct node *up = new_node(o, n->level + 1u);
+
+		if (!up)
+			return false;
+		inner_of(up)->c[0] = n;
+		n = *at = up;
+	}
+	if (n->refs > 1) {
+		struct node *c = copy_node(o, n);
+
+		if (!c)
+			return false;
+		n->refs--;
+		n = *at = c;
+	}
+	if (n->level) {
+		if (!tree_set(o, &inner_of(n)->c[slot >> shift_of(n)],
+			      slot & ((1u << shift_of(n)) - 1), epoch, views))
+			return false;
+	} else {
+		for (unsigned v = 0; v < KRT_VIEWS; v++)
+			if (views & 1u << v && leaf_of(n)->e[slot].e[v] < epoch)
+				leaf_of(n)->e[slot].e[v] = epoch;
+	}
+	summarise(n);
+	return true;
+}
+
+/* Is everything in a also in b, in both views?  Seen from the headers; false: perhaps. */
+static bool within(const struct node *a, const struct node *b)
+{
+	return a->max <= b->min && (b->full ? a->level <= b->level :
+				    !a->level && !b->level && !(a->used & ~b->used));
 }
 
 /* Does the host know the entry, in all views? */
@@ -547,6 +591,7 @@ static bool with_child(struct krt_order *o, struct node *n, unsigned i, struct n
 	}
 	unref(o, inner_of(copy)->c[i]);
 	inner_of(copy)->c[i] = c;
+	summarise(copy);
 	*out = settle(o, copy);
 	return true;
 }
@@ -566,8 +611,12 @@ static bool join(struct krt_order *o, struct node *a, struct node *b, uint32_t b
 		*out = ref(a);
 		return true;
 	}
-	if (!a && views == KNOWN_ALL) {
+	if (views == KNOWN_ALL && (!a || within(a, b))) {
 		*out = ref(b);
+		return true;
+	}
+	if (a && within(b, a)) {
+		*out = ref(a);
 		return true;
 	}
 	if (a && a->level > b->level)
@@ -599,6 +648,7 @@ static bool join(struct krt_order *o, struct node *a, struct node *b, uint32_t b
 		if (!n)
 			return false;
 		memcpy(leaf_of(n)->e, new.e, sizeof(new.e));
+		summarise(n);
 		*out = n;
 		return true;
 	}
@@ -607,7 +657,10 @@ static bool join(struct krt_order *o, struct node *a, struct node *b, uint32_t b
 		return false;
 	for (unsigned i = 0; i < FAN; i++) {
 		/* A shallower a is as good as one whose first child it is. */
-		struct node *ca = !a ? NULL : a->level == b->level ? inner_of(a)->c[i] : i ? NULL : a;
+		struct node *ca = !a			 ? NULL
+				  : a->level == b->level ? inner_of(a)->c[i]
+				  : i			 ? NULL
+							 : a;
 		struct node *cb = inner_of(b)->c[i];
 
 		if (!join(o, ca, cb, base + (i << shift_of(b)), views, prune, &c)) {
@@ -625,6 +678,7 @@ static bool join(struct krt_order *o, struct node *a, struct node *b, uint32_t b
 		unref(o, n);
 		n = ref(b);
 	} else {
+		summarise(n);
 		n = settle(o, n);
 	}
 	*out = n;
@@ -673,6 +727,7 @@ static bool prune_tree(struct krt_order *o, struct node *n, uint32_t base, struc
 		*out = ref(n);
 		return true;
 	}
+	summarise(copy);
 	*out = settle(o, copy);
 	if (!*out)
 		n->known = KNOWN_ALL;
@@ -1180,7 +1235,8 @@ void krt_order_context_end(struct krt_order *o, krt_context id)
 	retire(o);
 }
 
-/* --- time ---------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------------------------
+ */
 
 void krt_order_at(struct krt_order *o, uint64_t t0, uint64_t t1)
 {
@@ -1230,7 +1286,8 @@ void krt_order_at(struct krt_order *o, uint64_t t0, uint64_t t1)
 	RAISE(o->now, t1);
 }
 
-/* --- operations ------------------------------------------------------------------------------------ */
+/* --- operations
+ * ------------------------------------------------------------------------------------ */
 
 struct krt_stamp krt_order_begin(struct krt_order *o, krt_domain stream)
 {
@@ -1281,7 +1338,8 @@ bool krt_order_settled(const struct krt_order *o, struct krt_stamp s)
 	return !of || host_at(o, of->slot, KRT_VIEW_DOC, stable_version(o)) >= s.epoch;
 }
 
-uint64_t krt_order_known(const struct krt_order *o, enum krt_view v, krt_domain of, krt_domain stream)
+uint64_t krt_order_known(const struct krt_order *o, enum krt_view v, krt_domain of,
+			 krt_domain stream)
 {
 	const struct domain *f = domain_of(o, of), *d = domain_of(o, stream);
 	uint64_t epoch;
@@ -1299,7 +1357,8 @@ uint64_t krt_order_last(const struct krt_order *o, krt_domain id)
 	return d ? d->epoch : 0;
 }
 
-/* --- snapshots ------------------------------------------------------------------------------------- */
+/* --- snapshots
+ * ------------------------------------------------------------------------------------- */
 
 static struct krt_snapshot *new_snapshot(struct krt_order *o)
 {
@@ -1381,7 +1440,8 @@ struct krt_snapshot *krt_order_record_context(struct krt_order *o, krt_context i
 		for (struct list *i = ctx->streams.next; i != &ctx->streams; i = i->next) {
 			struct domain *d = owner(i, struct domain, in_context);
 
-			if (!d->active && !add_clock(o, s, d->tree, d->slot, d->epoch, d->version)) {
+			if (!d->active &&
+			    !add_clock(o, s, d->tree, d->slot, d->epoch, d->version)) {
 				krt_snapshot_unref(o, s);
 				return NULL;
 			}
@@ -1440,7 +1500,8 @@ struct krt_stamp krt_snapshot_stamp(const struct krt_snapshot *s)
 	return (struct krt_stamp){ .domain = s->domain, .epoch = s->domain ? s->epoch : 0 };
 }
 
-/* --- edges between streams --------------------------------------------------------------------------- */
+/* --- edges between streams
+ * --------------------------------------------------------------------------- */
 
 /* The view whose order counts as added, and the views that the edge really has. */
 static unsigned all_views(unsigned views, enum krt_view *counts)
@@ -1452,7 +1513,8 @@ static unsigned all_views(unsigned views, enum krt_view *counts)
 	return views;
 }
 
-bool krt_order_wait(struct krt_order *o, krt_domain stream, const struct krt_snapshot *s, unsigned views)
+bool krt_order_wait(struct krt_order *o, krt_domain stream, const struct krt_snapshot *s,
+		    unsigned views)
 {
 	struct domain *d = domain_of(o, stream);
 	enum krt_view counts;
@@ -1490,7 +1552,8 @@ bool krt_order_wait(struct krt_order *o, krt_domain stream, const struct krt_sna
 	return added;
 }
 
-bool krt_order_wait_context(struct krt_order *o, krt_context id, const struct krt_snapshot *s, unsigned views)
+bool krt_order_wait_context(struct krt_order *o, krt_context id, const struct krt_snapshot *s,
+			    unsigned views)
 {
 	struct context *ctx = context_of(o, id);
 	enum krt_view counts;
@@ -1520,7 +1583,8 @@ bool krt_order_wait_context(struct krt_order *o, krt_context id, const struct kr
 	return true;
 }
 
-/* --- edges to the host -------------------------------------------------------------------------------- */
+/* --- edges to the host
+ * -------------------------------------------------------------------------------- */
 
 /* The host's clock takes in one epoch; true when that is news. */
 static bool host_epoch(struct krt_order *o, uint32_t slot, enum krt_view v, uint64_t epoch)

@@ -103,7 +103,8 @@ void krt_order_context_end(struct krt_order *o, krt_context ctx);
 struct krt_stamp krt_order_begin(struct krt_order *o, krt_domain stream);
 
 /* Is the operation at stamp complete before whatever begins next on stream (or has just begun)? */
-bool krt_order_before_stream(const struct krt_order *o, enum krt_view v, struct krt_stamp s, krt_domain stream);
+bool krt_order_before_stream(const struct krt_order *o, enum krt_view v, struct krt_stamp s,
+			     krt_domain stream);
 /* Does the host know that the operation at stamp is complete? */
 bool krt_order_before_host(const struct krt_order *o, enum krt_view v, struct krt_stamp s);
 /*
@@ -120,7 +121,8 @@ struct krt_snapshot *krt_order_record_host(struct krt_order *o);
 struct krt_snapshot *krt_snapshot_ref(struct krt_snapshot *s);
 void krt_snapshot_unref(struct krt_order *o, struct krt_snapshot *s);
 /* Adds what b knows to a, giving a new snapshot (both stay owned by the caller). */
-struct krt_snapshot *krt_snapshot_join(struct krt_order *o, const struct krt_snapshot *a, const struct krt_snapshot *b);
+struct krt_snapshot *krt_snapshot_join(struct krt_order *o, const struct krt_snapshot *a,
+				       const struct krt_snapshot *b);
 /* Would a stream that waits for the snapshot now know the stamp? */
 bool krt_snapshot_has(const struct krt_snapshot *s, enum krt_view v, struct krt_stamp stamp);
 /* The stream and epoch the record was made at (domain 0 for a context or host record). */
@@ -134,8 +136,10 @@ struct krt_stamp krt_snapshot_stamp(const struct krt_snapshot *s);
  * it waited for may be known otherwise.)  An edge in the documented view is one
  * in the observed view too.
  */
-bool krt_order_wait(struct krt_order *o, krt_domain stream, const struct krt_snapshot *s, unsigned views);
-bool krt_order_wait_context(struct krt_order *o, krt_context ctx, const struct krt_snapshot *s, unsigned views);
+bool krt_order_wait(struct krt_order *o, krt_domain stream, const struct krt_snapshot *s,
+		    unsigned views);
+bool krt_order_wait_context(struct krt_order *o, krt_context ctx, const struct krt_snapshot *s,
+			    unsigned views);
 bool krt_order_host_join(struct krt_order *o, const struct krt_snapshot *s, unsigned views);
 bool krt_order_host_join_stream(struct krt_order *o, krt_domain stream, unsigned views);
 /* All streams of the context, also ended ones whose work is pending. */
@@ -148,7 +152,8 @@ bool krt_order_host_join_stamp(struct krt_order *o, struct krt_stamp s, unsigned
  * Why not: the newest epoch of `of` that `stream` (0: the host) knows in the
  * view; 0 for none, UINT64_MAX when `of` is retired.
  */
-uint64_t krt_order_known(const struct krt_order *o, enum krt_view v, krt_domain of, krt_domain stream);
+uint64_t krt_order_known(const struct krt_order *o, enum krt_view v, krt_domain of,
+			 krt_domain stream);
 /* Newest epoch of a domain, 0 when it has none or is retired. */
 uint64_t krt_order_last(const struct krt_order *o, krt_domain d);
 

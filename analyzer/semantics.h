@@ -23,9 +23,10 @@ enum krt_sem_order {
 };
 
 enum krt_sem_read {
-	KRT_READ_NEVER,    /* the call has no source */
+	KRT_READ_NEVER,	   /* the call has no source */
 	KRT_READ_IN_ORDER, /* after earlier work of its stream */
-	KRT_READ_AT_CALL,  /* by the call itself: earlier work of the stream may still be writing it */
+	KRT_READ_AT_CALL,  /* by the call itself: earlier work of the stream may still be writing it
+			    */
 	KRT_READ_ANY_TIME, /* any time from the call to completion */
 };
 

@@ -326,3 +326,13 @@ $(PIT_OUT)/except: testcases/pitfalls/except.cc testcases/abi/fake.h $(ABI_OUT)/
 pitfalls: $(PIT_LIBS) $(PIT_OUT)/pit $(PIT_OUT)/except $(O)/krtsan $(O)/libkrtsan.so
 	$(Q)testcases/pitfalls/run.sh $(O)
 # --- end of pitfalls ----------------------------------------------------------------------
+# --- cost of the ordering module: make bench-order -----------------------------
+.PHONY: bench-order
+$(O)/bench/order: testcases/bench/bench_order.c $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a
+
+bench-order: $(O)/bench/order
+	$(Q)$<
+# --- end of the cost of the ordering module ------------------------------------

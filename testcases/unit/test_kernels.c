@@ -33,7 +33,7 @@ static void put(unsigned off, uint64_t v, unsigned n)
 
 static void setup(void)
 {
-	static const struct krt_param layout[] = { { 0, 4 }, { 8, 8 }, { 16, 8 }, { 24, 24 }, { 48, 1 } };
+	static const struct krt_param layout[] = {{0, 4}, {8, 8}, {16, 8}, {24, 24}, {48, 1}};
 
 	memset(&t, 0, sizeof(t));
 	memcpy(t.param, layout, sizeof(layout));
@@ -45,7 +45,8 @@ static void setup(void)
 	put(36, 9, 4);
 	put(40, 0, 8);
 	put(48, 0xff, 1);
-	t.l = (struct krt_kernels_launch){ t.param, 5, t.bytes, sizeof(t.bytes), { 3, 4, 5 }, { 64, 2, 1 } };
+	t.l = (struct krt_kernels_launch){t.param,	   5,	      t.bytes,
+					  sizeof(t.bytes), {3, 4, 5}, {64, 2, 1}};
 }
 
 TestSuite(kernels, .init = setup);
@@ -77,15 +78,17 @@ static enum krt_kernels_result match(const char *text, const char *name)
 static void is(unsigned i, uint64_t addr, uint64_t len, unsigned role)
 {
 	cr_assert_lt(i, t.n);
-	cr_assert_eq(t.got[i].addr, addr, "access %u: address %#lx", i, (unsigned long)t.got[i].addr);
+	cr_assert_eq(t.got[i].addr, addr, "access %u: address %#lx", i,
+		     (unsigned long)t.got[i].addr);
 	cr_assert_eq(t.got[i].len, len, "access %u: length %lu", i, (unsigned long)t.got[i].len);
 	cr_assert_eq(t.got[i].role, role);
 }
 
 Test(kernels, roles_and_ranges)
 {
-	cr_assert_eq(match("kernel f: arg 1 read, arg 2 write [0, 4*arg0), arg 1 atomic [8, 16)\n", "f"),
-		     KRT_KERNELS_DECLARED);
+	cr_assert_eq(
+		match("kernel f: arg 1 read, arg 2 write [0, 4*arg0), arg 1 atomic [8, 16)\n", "f"),
+		KRT_KERNELS_DECLARED);
 	cr_assert_eq(t.n, 3);
 	is(0, A, 0, KRT_KERNELS_READ);
 	is(1, B, 4000, KRT_KERNELS_WRITE);
@@ -95,10 +98,12 @@ Test(kernels, roles_and_ranges)
 
 Test(kernels, words_inside_parameters)
 {
-	cr_assert_eq(match("kernel f: arg 3.0 write [arg3.8:4, arg3.8:4 + arg3.12:4)", "f"), KRT_KERNELS_DECLARED);
+	cr_assert_eq(match("kernel f: arg 3.0 write [arg3.8:4, arg3.8:4 + arg3.12:4)", "f"),
+		     KRT_KERNELS_DECLARED);
 	is(0, P + 7, 9, KRT_KERNELS_WRITE);
 	/* a pointer of 0 is no access */
-	cr_assert_eq(match("kernel f: arg 3.16 write, arg 3.16 read [0, 4)", "f"), KRT_KERNELS_DECLARED);
+	cr_assert_eq(match("kernel f: arg 3.16 write, arg 3.16 read [0, 4)", "f"),
+		     KRT_KERNELS_DECLARED);
 	cr_assert_eq(t.n, 0);
 	cr_assert_eq(match("kernel f: arg 1 read [0, arg3.8)", "f"), KRT_KERNELS_DECLARED);
 	is(0, A, 7 + (9ull << 32), KRT_KERNELS_READ);
@@ -108,12 +113,22 @@ Test(kernels, words_inside_parameters)
 
 Test(kernels, arithmetic)
 {
-	static const struct { const char *text; uint64_t value; } e[] = {
-		{ "1", 1 }, { "0x10", 16 }, { "2+3*4", 14 }, { "(2+3)*4", 20 }, { "20-6-4", 10 },
-		{ "100/7/2", 7 }, { "2*(3+(4-1))*2", 24 }, { "arg0", 1000 }, { "arg 0", 1000 },
-		{ "gridx*gridy*gridz", 60 }, { "blockx+blocky+blockz", 67 },
-		{ "(arg0 + blockx - 1) / blockx * blockx", 1024 }, { "18446744073709551615 / 18446744073709551615", 1 },
-		{ "0xffffffffffffffff-0xfffffffffffffffe", 1 },
+	static const struct { const char *text; uint64_t value;
+	} e[] = {
+		{"1", 1},
+		{"0x10", 16},
+		{"2+3*4", 14},
+		{"(2+3)*4", 20},
+		{"20-6-4", 10},
+		{"100/7/2", 7},
+		{"2*(3+(4-1))*2", 24},
+		{"arg0", 1000},
+		{"arg 0", 1000},
+		{"gridx*gridy*gridz", 60},
+		{"blockx+blocky+blockz", 67},
+		{"(arg0 + blockx - 1) / blockx * blockx", 1024},
+		{"18446744073709551615 / 18446744073709551615", 1},
+		{"0xffffffffffffffff-0xfffffffffffffffe", 1},
 	};
 
 	for (unsigned i = 0; i < sizeof(e) / sizeof(*e); i++) {
@@ -127,21 +142,31 @@ Test(kernels, arithmetic)
 
 Test(kernels, names)
 {
-	static const struct { const char *pattern, *name; bool fits; } n[] = {
-		{ "saxpy", "saxpy", true }, { "saxpy", "saxpy2", false }, { "saxpy", "sax", false },
-		{ "*saxpy*", "_Z5saxpyifPKfPf", true }, { "*", "anything", true }, { "*", "", true },
-		{ "a?c", "abc", true }, { "a?c", "ac", false }, { "*ab*ab", "abxabab", true },
-		{ "*ab*ab", "abxaba", false }, { "a**b", "ab", true }, { "f*", "f", true },
-		{ "\"void k<float>(T*, ns::U)\"", "void k<float>(T*, ns::U)", true },
-		{ "\"a b\"", "a c", false },
-		{ "_Z[0-9]", "_Z5", false }, /* no character classes */
+	static const struct { const char *pattern, *name; bool fits;
+	} n[] = {
+		{"saxpy", "saxpy", true},
+		{"saxpy", "saxpy2", false},
+		{"saxpy", "sax", false},
+		{"*saxpy*", "_Z5saxpyifPKfPf", true},
+		{"*", "anything", true},
+		{"*", "", true},
+		{"a?c", "abc", true},
+		{"a?c", "ac", false},
+		{"*ab*ab", "abxabab", true},
+		{"*ab*ab", "abxaba", false},
+		{"a**b", "ab", true},
+		{"f*", "f", true},
+		{"\"void k<float>(T*, ns::U)\"", "void k<float>(T*, ns::U)", true},
+		{"\"a b\"", "a c", false},
+		{"_Z[0-9]", "_Z5", false}, /* no character classes */
 	};
 
 	for (unsigned i = 0; i < sizeof(n) / sizeof(*n); i++) {
 		char line[160];
 
 		snprintf(line, sizeof(line), "kernel %s: ignore", n[i].pattern);
-		cr_assert_eq(match(line, n[i].name), n[i].fits ? KRT_KERNELS_DECLARED : KRT_KERNELS_NO_LINE,
+		cr_assert_eq(match(line, n[i].name),
+			     n[i].fits ? KRT_KERNELS_DECLARED : KRT_KERNELS_NO_LINE,
 			     "%s against %s", n[i].pattern, n[i].name);
 		cr_assert_eq(t.n, 0);
 	}
@@ -182,20 +207,23 @@ Test(kernels, layout_of_the_file)
 /* A line that does not fit the launch says nothing about it, not half of it. */
 Test(kernels, useless)
 {
-	static const struct { const char *clause, *why; } u[] = {
-		{ "arg 1 read, arg 5 read", "the kernel has fewer parameters" },
-		{ "arg 1 read, arg 0 read", "the parameter is no pointer" },
-		{ "arg 1 read, arg 3 read", "a parameter of more than 8 bytes is no number: use argN.OFF" },
-		{ "arg 3.20 read", "the offset lies beyond the parameter" },
-		{ "arg 3.17 read", "the offset lies beyond the parameter" },
-		{ "arg 1 read [0, arg3)", "a parameter of more than 8 bytes is no number: use argN.OFF" },
-		{ "arg 1 read [0, arg3.22:4)", "the offset lies beyond the parameter" },
-		{ "arg 1 read, arg 1 write [0, 4-arg0)", "a difference is below 0" },
-		{ "arg 1 write [0, arg0/(gridx-3))", "a division by 0" },
-		{ "arg 1 write [0, arg1*arg1)", "a product does not fit 64 bits" },
-		{ "arg 1 write [0, 0xffffffffffffffff+1)", "a sum does not fit 64 bits" },
-		{ "arg 1 write [0, 0xffffffffffffffff)", "a range ends beyond 64 bits" },
-		{ "arg 1 write [8, 4)", "a range ends before it begins" },
+	static const struct { const char *clause, *why;
+	} u[] = {
+		{"arg 1 read, arg 5 read", "the kernel has fewer parameters"},
+		{"arg 1 read, arg 0 read", "the parameter is no pointer"},
+		{"arg 1 read, arg 3 read",
+		 "a parameter of more than 8 bytes is no number: use argN.OFF"},
+		{"arg 3.20 read", "the offset lies beyond the parameter"},
+		{"arg 3.17 read", "the offset lies beyond the parameter"},
+		{"arg 1 read [0, arg3)",
+		 "a parameter of more than 8 bytes is no number: use argN.OFF"},
+		{"arg 1 read [0, arg3.22:4)", "the offset lies beyond the parameter"},
+		{"arg 1 read, arg 1 write [0, 4-arg0)", "a difference is below 0"},
+		{"arg 1 write [0, arg0/(gridx-3))", "a division by 0"},
+		{"arg 1 write [0, arg1*arg1)", "a product does not fit 64 bits"},
+		{"arg 1 write [0, 0xffffffffffffffff+1)", "a sum does not fit 64 bits"},
+		{"arg 1 write [0, 0xffffffffffffffff)", "a range ends beyond 64 bits"},
+		{"arg 1 write [8, 4)", "a range ends before it begins"},
 	};
 	const struct krt_kernels_line *line;
 	struct krt_kernels_file *f;
@@ -207,7 +235,8 @@ Test(kernels, useless)
 		cr_assert_eq(match(text, "f"), KRT_KERNELS_USELESS, "%s", text);
 		cr_assert_eq(t.n, 0);
 		f = parse(text);
-		cr_assert_str_eq(krt_kernels_why(krt_kernels_find(f, "f"), &t.l), u[i].why, "%s", text);
+		cr_assert_str_eq(krt_kernels_why(krt_kernels_find(f, "f"), &t.l), u[i].why, "%s",
+				 text);
 		krt_kernels_free(f);
 	}
 	/* an empty range is no access; layouts that are unknown or lie */
@@ -225,47 +254,68 @@ Test(kernels, useless)
 	cr_assert_str_eq(krt_kernels_why(line, &t.l), "the parameters of the kernel are not known");
 	krt_kernels_free(f);
 	f = parse("kernel f: ignore");
-	cr_assert_null(krt_kernels_why(krt_kernels_find(f, "f"), &t.l), "ignore needs no parameters");
+	cr_assert_null(krt_kernels_why(krt_kernels_find(f, "f"), &t.l),
+		       "ignore needs no parameters");
 	krt_kernels_free(f);
 }
 
 Test(kernels, messages)
 {
-	static const struct { const char *text, *message; } m[] = {
-		{ "kernle f: ignore", "f.kernels:1: line: \"kernel NAME: ...\" is expected, not \"kernle\"" },
-		{ "\n\nkernel", "f.kernels:3: kernel: a name is missing" },
-		{ "kernel :ignore", "f.kernels:1: kernel: a name is expected, not \":ignore\"" },
-		{ "kernel \"f: ignore\n", "f.kernels:1: kernel: the name lacks its closing quote" },
-		{ "kernel f ignore", "f.kernels:1: kernel f: : is expected behind the name, not \"ignore\"" },
-		{ "kernel f:", "f.kernels:1: kernel f: \"arg N read|write|atomic\" or \"ignore\" is expected, "
-			       "not the end of the line" },
-		{ "kernel f: arg 0 read,", "f.kernels:1: arg 0: \"arg N read|write|atomic\" or \"ignore\" is "
-					   "expected, not the end of the line" },
-		{ "kernel f: arg x read", "f.kernels:1: arg: a number is expected, not \"x\"" },
-		{ "kernel f: arg 4096 read", "f.kernels:1: arg: parameter 4096: numbers go up to 4095" },
-		{ "kernel f: arg 1.40000 read", "f.kernels:1: arg: offset 40000: parameters end at 32767" },
-		{ "kernel f: arg 0 reads", "f.kernels:1: arg 0: read, write or atomic is expected, not \"reads\"" },
-		{ "kernel f: arg 0", "f.kernels:1: arg 0: read, write or atomic is expected, not the end of the line" },
-		{ "kernel f: arg 0 read [0, 4]", "f.kernels:1: arg 0: a range is [FROM, TO): ) is expected, not \"]\"" },
-		{ "kernel f: arg 0 read [0 4)", "f.kernels:1: arg 0: a range is [FROM, TO): a comma is expected, "
-						"not \"4)\"" },
-		{ "kernel f: arg 0 read [0, 4*)", "f.kernels:1: arg 0: a number, argN, gridx..z, blockx..z or ( is "
-						  "expected, not \")\"" },
-		{ "kernel f: arg 0 read [0, (4)", "f.kernels:1: arg 0: a range is [FROM, TO): ) is expected, not "
-						  "the end of the line" },
-		{ "kernel f: arg 0 read [0, 4K)", "f.kernels:1: arg 0: a number is expected, not \"K)\"" },
-		{ "kernel f: arg 0 read [0, 0x)", "f.kernels:1: arg 0: a number is expected, not \")\"" },
-		{ "kernel f: arg 0 read [0, 18446744073709551616)",
-		  "f.kernels:1: arg 0: the number does not fit 64 bits" },
-		{ "kernel f: arg 1.8 read [0, arg1.0:3)", "f.kernels:1: arg 1.8: width 3: 1, 2, 4 or 8 bytes" },
-		{ "kernel f: arg 0 read arg 1 read", "f.kernels:1: arg 0: a comma or the end of the line is expected, "
-						     "not \"arg\"" },
-		{ "kernel f: ignore, arg 0 read", "f.kernels:1: kernel f: nothing follows ignore, but there is "
-						  "\",\"" },
-		{ "kernel f: \x01", "f.kernels:1: kernel f: \"arg N read|write|atomic\" or \"ignore\" is expected, "
-				    "not byte 0x01" },
-		{ "kernel f: ignore\nkernel g: arg 0 \\\n\\\n red", "f.kernels:4: arg 0: read, write or atomic is "
-								    "expected, not \"red\"" },
+	static const struct { const char *text, *message;
+	} m[] = {
+		{"kernle f: ignore",
+		 "f.kernels:1: line: \"kernel NAME: ...\" is expected, not \"kernle\""},
+		{"\n\nkernel", "f.kernels:3: kernel: a name is missing"},
+		{"kernel :ignore", "f.kernels:1: kernel: a name is expected, not \":ignore\""},
+		{"kernel \"f: ignore\n", "f.kernels:1: kernel: the name lacks its closing quote"},
+		{"kernel f ignore",
+		 "f.kernels:1: kernel f: : is expected behind the name, not \"ignore\""},
+		{"kernel f:",
+		 "f.kernels:1: kernel f: \"arg N read|write|atomic\" or \"ignore\" is expected, "
+		 "not the end of the line"},
+		{"kernel f: arg 0 read,",
+		 "f.kernels:1: arg 0: \"arg N read|write|atomic\" or \"ignore\" is "
+		 "expected, not the end of the line"},
+		{"kernel f: arg x read", "f.kernels:1: arg: a number is expected, not \"x\""},
+		{"kernel f: arg 4096 read",
+		 "f.kernels:1: arg: parameter 4096: numbers go up to 4095"},
+		{"kernel f: arg 1.40000 read",
+		 "f.kernels:1: arg: offset 40000: parameters end at 32767"},
+		{"kernel f: arg 0 reads",
+		 "f.kernels:1: arg 0: read, write or atomic is expected, not \"reads\""},
+		{"kernel f: arg 0",
+		 "f.kernels:1: arg 0: read, write or atomic is expected, not the end of the line"},
+		{"kernel f: arg 0 read [0, 4]",
+		 "f.kernels:1: arg 0: a range is [FROM, TO): ) is expected, not \"]\""},
+		{"kernel f: arg 0 read [0 4)",
+		 "f.kernels:1: arg 0: a range is [FROM, TO): a comma is expected, "
+		 "not \"4)\""},
+		{"kernel f: arg 0 read [0, 4*)",
+		 "f.kernels:1: arg 0: a number, argN, gridx..z, blockx..z or ( is "
+		 "expected, not \")\""},
+		{"kernel f: arg 0 read [0, (4)",
+		 "f.kernels:1: arg 0: a range is [FROM, TO): ) is expected, not "
+		 "the end of the line"},
+		{"kernel f: arg 0 read [0, 4K)",
+		 "f.kernels:1: arg 0: a number is expected, not \"K)\""},
+		{"kernel f: arg 0 read [0, 0x)",
+		 "f.kernels:1: arg 0: a number is expected, not \")\""},
+		{"kernel f: arg 0 read [0, 18446744073709551616)",
+		 "f.kernels:1: arg 0: the number does not fit 64 bits"},
+		{"kernel f: arg 1.8 read [0, arg1.0:3)",
+		 "f.kernels:1: arg 1.8: width 3: 1, 2, 4 or 8 bytes"},
+		{"kernel f: arg 0 read arg 1 read",
+		 "f.kernels:1: arg 0: a comma or the end of the line is expected, "
+		 "not \"arg\""},
+		{"kernel f: ignore, arg 0 read",
+		 "f.kernels:1: kernel f: nothing follows ignore, but there is "
+		 "\",\""},
+		{"kernel f: \x01",
+		 "f.kernels:1: kernel f: \"arg N read|write|atomic\" or \"ignore\" is expected, "
+		 "not byte 0x01"},
+		{"kernel f: ignore\nkernel g: arg 0 \\\n\\\n red",
+		 "f.kernels:4: arg 0: read, write or atomic is "
+		 "expected, not \"red\""},
 	};
 
 	for (unsigned i = 0; i < sizeof(m) / sizeof(*m); i++) {
@@ -297,12 +347,14 @@ Test(kernels, limits)
 	for (unsigned i = 0; i < 10000; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "+1");
 	cr_assert_null(parse(text));
-	cr_assert_str_eq(t.err, "f.kernels:1: arg 1: the expression is too long (more than 64 terms and operators)");
+	cr_assert_str_eq(t.err, "f.kernels:1: arg 1: the expression is too long (more than 64 "
+				"terms and operators)");
 	n = (size_t)snprintf(text, sizeof(text), "kernel f: arg 1 read [0, ");
 	memset(text + n, '(', 100000);
 	text[n + 100000] = 0;
 	cr_assert_null(parse(text));
-	cr_assert_str_eq(t.err, "f.kernels:1: arg 1: parentheses are nested too deep (more than 32)");
+	cr_assert_str_eq(t.err,
+			 "f.kernels:1: arg 1: parentheses are nested too deep (more than 32)");
 	/* a long name is cut in messages only */
 	memset(text, 'n', 100000);
 	memcpy(text, "kernel ", 7);
@@ -379,12 +431,23 @@ static void feed(const char *text, size_t len)
 Test(kernels, fuzz)
 {
 	static const char good[] =
-		"# c\nkernel f: arg 1 read [0, 4*(arg0+blockx)-1), arg 3.8 write [arg3.16:4, gridx/2), ignore\n"
+		"# c\nkernel f: arg 1 read [0, 4*(arg0+blockx)-1), arg 3.8 write [arg3.16:4, "
+		"gridx/2), ignore\n"
 		"kernel \"g h\": arg 2 atomic [0x10, 0x20)\\\n, arg 0 read\nkernel *: ignore\n";
 	static const char *const bits[] = {
-		"kernel ", "arg", "arg 1", "read", "write", "atomic", "ignore", "[0, ", ")", "(", "((((((((",
-		"4*", "+", "-", "/", "gridx", "blockz", ".8", ":4", "0x", "18446744073709551615", "\"", "*", "?",
-		"\\\n", "\\\r\n", "\\", "\n", "\r", "#", ",", ": ", " ", "\t", "\x80\xff", "4095", "32767", "\0",
+		"kernel ", "arg",      "arg 1",
+		"read",	   "write",    "atomic",
+		"ignore",  "[0, ",     ")",
+		"(",	   "((((((((", "4*",
+		"+",	   "-",	       "/",
+		"gridx",   "blockz",   ".8",
+		":4",	   "0x",       "18446744073709551615",
+		"\"",	   "*",	       "?",
+		"\\\n",	   "\\\r\n",   "\\",
+		"\n",	   "\r",       "#",
+		",",	   ": ",       " ",
+		"\t",	   "\x80\xff", "4095",
+		"32767",   "\0",
 	};
 	unsigned rounds = RUNNING_ON_VALGRIND ? 600 : 60000;
 	char text[512];
@@ -399,9 +462,12 @@ Test(kernels, fuzz)
 			n = sizeof(good) - 1;
 			memcpy(text, good, n);
 			for (unsigned k = rnd(4) + 1; k; k--)
-				text[rnd((unsigned)n)] = (char)(rnd(2) ? rnd(256) : (unsigned)good[rnd(sizeof(good) - 1)]);
+				text[rnd((unsigned)n)] =
+					(char)(rnd(2) ? rnd(256)
+						      : (unsigned)good[rnd(sizeof(good) - 1)]);
 		} else { /* pieces of the language */
-			n = (size_t)snprintf(text, sizeof(text), i % 3 == 1 ? "kernel f: arg 1 read [0, " : "%s", "");
+			n = (size_t)snprintf(text, sizeof(text),
+					     i % 3 == 1 ? "kernel f: arg 1 read [0, " : "%s", "");
 			for (unsigned k = rnd(24); k; k--) {
 				const char *b = bits[rnd(sizeof(bits) / sizeof(*bits))];
 				size_t len = *b ? strlen(b) : 1;

@@ -598,7 +598,8 @@ Test(order, legacy_sync_documented)
 	expect(1);
 }
 
-/* --- traps T01, T02, T04, T05 -------------------------------------------------------------------- */
+/* --- traps T01, T02, T04, T05 --------------------------------------------------------------------
+ */
 
 Test(order, t01_chain_through_an_empty_stream)
 {
@@ -655,7 +656,8 @@ Test(order, t04_t05_completion_is_global)
 	cr_assert(!krt_order_host_join(w.o, w.event[0], BOTH), "the second poll adds nothing");
 }
 
-/* --- views ------------------------------------------------------------------------------------- */
+/* --- views -------------------------------------------------------------------------------------
+ */
 
 Test(order, observed_edges_stay_out_of_the_documented_view)
 {
@@ -663,7 +665,7 @@ Test(order, observed_edges_stay_out_of_the_documented_view)
 	cr_assert(krt_order_host_join_device(w.o, 0, OBS)); /* cuMemFree of something else */
 	wr(2, 0);
 	expect_views(1, 0);
-	cr_assert(!krt_order_settled(w.o, (struct krt_stamp){ w.s[1], krt_order_last(w.o, w.s[1]) }));
+	cr_assert(!krt_order_settled(w.o, (struct krt_stamp){w.s[1], krt_order_last(w.o, w.s[1])}));
 	/* and travel on in the observed view alone */
 	rec(2, 0);
 	wait(3, 0);
@@ -698,7 +700,8 @@ Test(order, documented_implies_observed)
 	cr_assert(!krt_order_host_join_stream(w.o, w.s[1], 0));
 }
 
-/* --- contexts ------------------------------------------------------------------------------------ */
+/* --- contexts ------------------------------------------------------------------------------------
+ */
 
 Test(order, context_sync_takes_ended_streams)
 {
@@ -769,7 +772,8 @@ Test(order, context_ends)
 	expect(1);
 }
 
-/* --- host joins ------------------------------------------------------------------------------------ */
+/* --- host joins
+ * ------------------------------------------------------------------------------------ */
 
 Test(order, host_join_of_one_operation)
 {
@@ -943,7 +947,8 @@ Test(order, strangers)
 	krt_order_context_end(w.o, 999);
 }
 
-/* --- calls in flight --------------------------------------------------------------------------------- */
+/* --- calls in flight
+ * --------------------------------------------------------------------------------- */
 
 /* An enqueue that began before a sync of another thread returned is not after it. */
 Test(order, enqueue_in_flight_during_a_sync)
@@ -1013,8 +1018,10 @@ Test(order, early_call_behind_a_barrier)
 	krt_order_at(w.o, 3, 12);
 	wait(3, 1);
 	krt_order_at(w.o, 3, 13);
-	cr_assert(krt_order_before_stream(w.o, KRT_VIEW_DOC, (struct krt_stamp){ w.s[1], 1 }, w.s[3]));
-	cr_assert(!krt_order_before_stream(w.o, KRT_VIEW_OBS, (struct krt_stamp){ w.s[1], 1 }, w.s[4]));
+	cr_assert(
+		krt_order_before_stream(w.o, KRT_VIEW_DOC, (struct krt_stamp){w.s[1], 1}, w.s[3]));
+	cr_assert(
+		!krt_order_before_stream(w.o, KRT_VIEW_OBS, (struct krt_stamp){w.s[1], 1}, w.s[4]));
 }
 
 /* What was in flight too long is taken as ordered; nothing grows. */
@@ -1055,7 +1062,8 @@ Test(order, in_flight_for_ages)
 	cr_assert_leq(st.domains_live, 16 + KRT_ORDER_TIMES);
 }
 
-/* --- memory ------------------------------------------------------------------------------------------- */
+/* --- memory
+ * ------------------------------------------------------------------------------------------- */
 
 Test(order, streams_come_and_go)
 {
@@ -1095,7 +1103,7 @@ Test(order, streams_come_and_go)
 	}
 	expect(0);
 	/* a stamp of the first stream of all, whose slot had many owners since */
-	cr_assert(krt_order_before_stream(w.o, KRT_VIEW_DOC, (struct krt_stamp){ first, 1 }, w.s[9]));
+	cr_assert(krt_order_before_stream(w.o, KRT_VIEW_DOC, (struct krt_stamp){first, 1}, w.s[9]));
 	cr_assert_eq(krt_order_last(w.o, first), 0);
 	krt_order_get_stats(w.o, &st);
 	cr_assert_eq(st.domains_ever, 17 + rounds);
@@ -1149,7 +1157,8 @@ Test(order, wide)
 		}
 	}
 	for (unsigned i = 0; i < n; i++)
-		cr_assert_eq(krt_order_before_stream(w.o, KRT_VIEW_DOC, st[i], s[n - 1]), i >= n / 2, "%u", i);
+		cr_assert_eq(krt_order_before_stream(w.o, KRT_VIEW_DOC, st[i], s[n - 1]),
+			     i >= n / 2, "%u", i);
 	krt_order_get_stats(w.o, &stats);
 	cr_assert_lt(stats.clock_bytes / n, 4096, "trees are shared: %lu bytes a stream",
 		     (unsigned long)(stats.clock_bytes / n));

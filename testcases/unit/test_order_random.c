@@ -215,7 +215,8 @@ static void check_next(int s)
 
 		for (int i = 0; i < n; i++)
 			if (p.node[i].op && p.node[i].stream == of)
-				cr_assert_eq(p.node[i].stamp.epoch <= known, in(p.node[n].anc[v], i));
+				cr_assert_eq(p.node[i].stamp.epoch <= known,
+					     in(p.node[n].anc[v], i));
 	}
 	p.nnodes--;
 }
@@ -246,7 +247,8 @@ static void check_snap(const struct snap *s)
 	for (int i = 0; i < p.nnodes; i++)
 		for (unsigned v = 0; p.node[i].op && v < KRT_VIEWS; v++)
 			cr_assert_eq(krt_snapshot_has(s->s, v, p.node[i].stamp),
-				     in(p.node[s->node].anc[v], i) || (h >= 0 && in(p.node[h].anc[v], i)));
+				     in(p.node[s->node].anc[v], i) ||
+					     (h >= 0 && in(p.node[h].anc[v], i)));
 }
 
 /* An edge that brought an operation which `before` did not have must say so. */
@@ -350,7 +352,8 @@ static bool step(void)
 			cr_assert_eq(id, p.stream[p.ctx[c].legacy].id);
 			return true;
 		}
-		p.stream[p.nstreams] = (struct stream){ .id = id, .ctx = c, .kind = kind, .last = -1 };
+		p.stream[p.nstreams] =
+			(struct stream){.id = id, .ctx = c, .kind = kind, .last = -1};
 		if (kind == KRT_STREAM_LEGACY)
 			p.ctx[c].legacy = p.nstreams;
 		p.nstreams++;
@@ -405,7 +408,8 @@ static bool step(void)
 
 		c = (int)rnd(p.nctxs);
 		for (int i = 0; i < p.nstreams; i++) {
-			if (device ? p.ctx[p.stream[i].ctx].device != p.ctx[c].device : p.stream[i].ctx != c)
+			if (device ? p.ctx[p.stream[i].ctx].device != p.ctx[c].device
+				   : p.stream[i].ctx != c)
 				continue;
 			from[nfrom] = visible_last(i);
 			if (p.timed && !remembered(i, from[nfrom]))
@@ -604,9 +608,12 @@ static void ask_all(unsigned which)
 			continue;
 		for (unsigned v = 0; v < KRT_VIEWS; v++) {
 			for (int s = 0; s < p.nstreams; s++)
-				matrix[which][s][i] |= krt_order_before_stream(p.o, v, p.node[i].stamp,
-									     p.stream[s].id) << v;
-			matrix[which][STREAMS][i] |= krt_order_before_host(p.o, v, p.node[i].stamp) << v;
+				matrix[which][s][i] |=
+					krt_order_before_stream(p.o, v, p.node[i].stamp,
+								p.stream[s].id)
+					<< v;
+			matrix[which][STREAMS][i] |= krt_order_before_host(p.o, v, p.node[i].stamp)
+						     << v;
 		}
 	}
 }

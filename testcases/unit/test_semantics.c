@@ -30,10 +30,12 @@ Test(semantics, documented_is_never_stronger)
 		const struct krt_sem *s = krt_semantics(i);
 
 		cr_assert(KRT_EDGE_HAS(s->edge[OBS], s->edge[DOC]), "%s: edge", s->id);
-		cr_assert_leq(order_rank(s->order[DOC]), order_rank(s->order[OBS]), "%s: order", s->id);
+		cr_assert_leq(order_rank(s->order[DOC]), order_rank(s->order[OBS]), "%s: order",
+			      s->id);
 		cr_assert(s->read[DOC] != KRT_READ_IN_ORDER || s->read[OBS] == KRT_READ_IN_ORDER,
 			  "%s: read", s->id);
-		cr_assert_eq(s->read[DOC] == KRT_READ_NEVER, s->read[OBS] == KRT_READ_NEVER, "%s", s->id);
+		cr_assert_eq(s->read[DOC] == KRT_READ_NEVER, s->read[OBS] == KRT_READ_NEVER, "%s",
+			     s->id);
 	}
 }
 
@@ -102,8 +104,10 @@ Test(semantics, measured)
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		cr_assert_eq(krt_semantics(row[i].id)->edge[DOC], row[i].doc, "%s", krt_semantics(row[i].id)->id);
-		cr_assert_eq(krt_semantics(row[i].id)->edge[OBS], row[i].obs, "%s", krt_semantics(row[i].id)->id);
+		cr_assert_eq(krt_semantics(row[i].id)->edge[DOC], row[i].doc, "%s",
+			     krt_semantics(row[i].id)->id);
+		cr_assert_eq(krt_semantics(row[i].id)->edge[OBS], row[i].obs, "%s",
+			     krt_semantics(row[i].id)->id);
 	}
 	cr_assert_eq(krt_semantics(KRT_SEM_COPY_PEER)->order[DOC], KRT_ORDER_FIFO);
 	cr_assert_eq(krt_semantics(KRT_SEM_COPY_PEER)->order[OBS], KRT_ORDER_CONTEXTS);
@@ -133,10 +137,12 @@ Test(semantics, every_pair_of_memory_has_a_row)
 
 			for (unsigned how = 0; how < 8; how++) {
 				bool async = how & 1, peer = how & 2, memops = how & 4;
-				enum krt_sem_id id = krt_sem_copy(async, peer, d, s, 1 << 20, memops);
+				enum krt_sem_id id =
+					krt_sem_copy(async, peer, d, s, 1 << 20, memops);
 
 				cr_assert_neq(id, KRT_SEM_NONE);
-				/* whatever the view, nothing on the device stays behind a host to host copy */
+				/* whatever the view, nothing on the device stays behind a host to
+				 * host copy */
 				if (host)
 					cr_assert_eq(krt_sem_views(id, KRT_EDGE_OP), KRT_IN_BOTH);
 				if (memops && !async)
@@ -147,13 +153,18 @@ Test(semantics, every_pair_of_memory_has_a_row)
 			}
 		}
 	}
-	cr_assert_eq(krt_sem_copy(true, false, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 65536, false),
-		     KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE_SMALL);
-	cr_assert_eq(krt_sem_copy(true, false, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 65537, false),
-		     KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE);
-	cr_assert_eq(krt_sem_copy(false, true, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_DEVICE, 1, false), KRT_SEM_COPY_PEER);
-	cr_assert_eq(krt_sem_copy(false, true, KRT_SEM_MEM_PINNED, KRT_SEM_MEM_DEVICE, 1, false), KRT_SEM_COPY_PEER_HOST);
-	cr_assert_eq(krt_sem_copy(false, false, KRT_NR_SEM_MEMS, KRT_SEM_MEM_DEVICE, 1, false), KRT_SEM_NONE);
+	cr_assert_eq(
+		krt_sem_copy(true, false, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 65536, false),
+		KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE_SMALL);
+	cr_assert_eq(
+		krt_sem_copy(true, false, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 65537, false),
+		KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE);
+	cr_assert_eq(krt_sem_copy(false, true, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_DEVICE, 1, false),
+		     KRT_SEM_COPY_PEER);
+	cr_assert_eq(krt_sem_copy(false, true, KRT_SEM_MEM_PINNED, KRT_SEM_MEM_DEVICE, 1, false),
+		     KRT_SEM_COPY_PEER_HOST);
+	cr_assert_eq(krt_sem_copy(false, false, KRT_NR_SEM_MEMS, KRT_SEM_MEM_DEVICE, 1, false),
+		     KRT_SEM_NONE);
 	for (unsigned d = 0; d < KRT_NR_SEM_MEMS; d++) {
 		cr_assert_neq(krt_sem_set(false, d, false), KRT_SEM_NONE);
 		cr_assert_eq(krt_sem_set(true, d, true), KRT_SEM_SET_ASYNC);
