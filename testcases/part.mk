@@ -336,3 +336,8 @@ $(O)/bench/order: testcases/bench/bench_order.c $(O)/libkrtcore.a
 bench-order: $(O)/bench/order
 	$(Q)$<
 # --- end of the cost of the ordering module ------------------------------------
+
+# --- cost on the simulated driver, as ratios ---
+.PHONY: bench
+bench: all
+	$(Q)O='$(O)' testcases/bench/cost.sh --sim --rounds=5 "ns per call" $(O)/testcases/gpu-bench 500 40

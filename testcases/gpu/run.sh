@@ -14,7 +14,6 @@ cd "$(dirname "$0")/../.."
 B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
-NOP=$B/libkrtsan-nop.so
 K=$B/krtsan
 what=${*:-smoke race programs torch bench torchbench}
 fails=0
@@ -77,49 +76,11 @@ torch)
 import json; r=json.load(open('$OUT/torch.json')); c=r['coverage']; print(json.dumps(c)[:900]); print(json.dumps(r['stats'])[:600])"
 	;;
 bench)
-	for r in 1 2 3; do
-		"$B/testcases/gpu-bench" >"$OUT/b-native-$r"
-		LD_PRELOAD=$NOP "$B/testcases/gpu-bench" >"$OUT/b-nop-$r"
-		for s in none leaf full; do
-			"$K" run --stacks=$s --report=json:"$OUT/b-$s.json" -- "$B/testcases/gpu-bench" \
-				>"$OUT/b-$s-$r" 2>"$OUT/b-$s.err"
-		done
-	done
-	python3 - "$OUT" <<'PY'
-import sys
-out = sys.argv[1]
-def rd(n):
-    best = {}
-    for r in (1, 2, 3):
-        for l in open("%s/b-%s-%d" % (out, n, r)):
-            k, v = l.split(); best[k] = min(float(v), best.get(k, 1e9))
-    return best
-base = rd("native")
-for n in ("native", "nop", "none", "leaf", "full"):
-    b = rd(n)
-    print("bench %-7s" % n, "  ".join("%s %.0f ns (%.2fx, %+.0f)" % (k, b[k], b[k] / base[k], b[k] - base[k]) for k in base if k in b))
-PY
+	"$B/testcases/gpu-bench" >/dev/null # clocks up
+	testcases/bench/cost.sh --rounds=6 "ns per call" "$B/testcases/gpu-bench" 500 20
 	;;
 torchbench)
-	for r in 1 2 3; do
-		python3 testcases/gpu/train.py 200 bench >"$OUT/t-native-$r"
-		LD_PRELOAD=$NOP python3 testcases/gpu/train.py 200 bench >"$OUT/t-nop-$r"
-		for s in leaf full; do
-			"$K" run --stacks=$s -- python3 testcases/gpu/train.py 200 bench >"$OUT/t-$s-$r" 2>"$OUT/t-$s.err"
-		done
-	done
-	python3 - "$OUT" <<'PY'
-import sys
-out = sys.argv[1]
-def rd(n):
-    v = sorted(float(l.split()[1]) for r in (1, 2, 3) for l in open("%s/t-%s-%d" % (out, n, r)) if "step_us" in l)
-    return v
-base = rd("native")
-for n in ("native", "nop", "leaf", "full"):
-    v = rd(n)
-    print("torch step %-7s min %.0f us  median %.0f  max %.0f   ratio of mins %.3f" %
-          (n, v[0], v[len(v) // 2], v[-1], v[0] / base[0]))
-PY
+	testcases/bench/cost.sh --rounds=3 "us per step" python3 testcases/gpu/train.py 150 bench
 	;;
 esac
 done

@@ -74,7 +74,7 @@ if bench:
         torch.cuda.synchronize()
         print("torch_step_us %.2f" % ((time.perf_counter() - begin) / steps * 1e6))
 else:
-    for i, l in enumerate(losses):
-        print(i, float(l).hex())
-    print("weights", sum(p.double().sum().item() for p in model.parameters()).hex(),
-          sum(e.double().sum().item() for e in ema).hex())
+    sums = [torch.stack([t.double().sum() for t in ts]).sum() for ts in (list(model.parameters()), ema)]
+    for i, l in enumerate(torch.stack(losses).tolist()):
+        print(i, l.hex())
+    print("weights", *(s.hex() for s in torch.stack(sums).tolist()))
