@@ -80,7 +80,8 @@ struct krt_value_wait {
 struct krt_token {
 	uint64_t key;
 	struct krt_snapshot *snap; /* NULL: not known yet */
-	bool entered, left;        /* host functions */
+	struct krt_stamp stamp;    /* host functions: the operation, */
+	bool entered, left;        /* and how far it has come */
 	UT_hash_handle hh;
 };
 #define KRT_TOKENS_MAX 65536
@@ -180,10 +181,11 @@ bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s);
 void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem, struct krt_stream_info *s,
 		   const struct krt_op_info *op, const struct krt_snapshot *before, struct krt_context_info *ctx);
 /*
- * What the host function that the lane runs may rely on: NULL outside of one.
- * blind: it is not known yet (its enqueueing call has not returned): do not judge.
+ * The CPU acts in the call in hand: is prev ordered with it because a host
+ * function does so?  What the function's stream held is done, and what waits for
+ * the function has not begun.
  */
-const struct krt_snapshot *krt_host_function_knows(struct krt_engine *e, unsigned lane, bool *blind);
+bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *prev);
 void krt_sync_op(struct krt_engine *e, const struct krt_call *c);
 /* A launch attribute that records an event before the kernel has completed. */
 void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event, struct krt_stream_info *s,

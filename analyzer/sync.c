@@ -671,14 +671,16 @@ static void host_function(struct krt_engine *e, const struct krt_call *c)
 	op = krt_enqueue(e, c, s, KRT_OPC_OTHER);
 	if (!op)
 		return;
-	krt_op_unref(&e->heap, op);
 	/* It starts after what the stream held before; nobody asks for its own epoch. */
 	before = krt_order_record(e->order, s->domain);
 	t = before ? token_get(e, &e->hostfns, &e->nhostfns, c->rec->t0, true) : NULL;
-	if (t && !t->snap)
+	if (t && !t->snap) {
 		t->snap = before;
-	else if (before)
+		t->stamp = op->stamp;
+	} else if (before) {
 		krt_snapshot_unref(e->order, before);
+	}
+	krt_op_unref(&e->heap, op);
 	/* it may have run, and even ended, before the call that enqueued it returned */
 	if (t && t->entered)
 		krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
@@ -708,17 +710,22 @@ static void host_function_runs(struct krt_engine *e, const struct krt_call *c)
 	}
 }
 
-const struct krt_snapshot *krt_host_function_knows(struct krt_engine *e, unsigned lane, bool *blind)
+bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *prev)
 {
-	const struct krt_lane *l = lane < e->lanes ? &e->lane[lane] : NULL;
-	struct krt_token *t;
+	const struct krt_lane *l = e->call && e->call->lane < e->lanes ? &e->lane[e->call->lane] : NULL;
+	struct krt_token *t = l && l->inside ? token_get(e, &e->hostfns, &e->nhostfns, l->inside, false) : NULL;
 
-	*blind = false;
-	if (!l || !l->inside)
-		return NULL;
-	t = token_get(e, &e->hostfns, &e->nhostfns, l->inside, false);
-	*blind = t && !t->snap;
-	return t ? t->snap : NULL;
+	if (!t)
+		return false;
+	if (!t->snap) /* the call that enqueued it has not returned: not judged */
+		return true;
+	if (krt_snapshot_has(t->snap, KRT_VIEW_DOC, prev->stamp))
+		return true;
+	if (prev->stamp.domain == t->stamp.domain)
+		return prev->stamp.epoch > t->stamp.epoch;
+	/* what another stream knows now it may have learned after prev: rather silent */
+	return prev->stream && prev->seq > t->key &&
+	       krt_order_known(e->order, KRT_VIEW_DOC, t->stamp.domain, prev->stamp.domain) >= t->stamp.epoch;
 }
 
 /* --- other stream operations ------------------------------------------------------------ */

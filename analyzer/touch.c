@@ -16,17 +16,6 @@
 #define ROWS_MAX    (1u << 18) /* beyond, rows are not told apart: the allocation is noted as used */
 #define USERS_PRUNE 12
 
-/* The CPU acts from inside a host function, which runs after what its stream held. */
-static bool host_function_covers(struct krt_engine *e, const struct krt_op_info *prev)
-{
-	bool blind;
-	const struct krt_snapshot *snap = e->call ? krt_host_function_knows(e, e->call->lane, &blind) : NULL;
-
-	if (!e->call)
-		return false;
-	return blind || (snap && krt_snapshot_has(snap, KRT_VIEW_DOC, prev->stamp));
-}
-
 bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev, const struct krt_stream_info *s,
 		   enum krt_finding_view *view)
 {
@@ -34,7 +23,7 @@ bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev, const s
 		return false;
 	if (s && prev->stream != s && (s->external || s->external_own))
 		return false;
-	if (!s && host_function_covers(e, prev))
+	if (!s && krt_host_function_orders(e, prev))
 		return false;
 	if (s ? krt_order_before_stream(e->order, KRT_VIEW_DOC, prev->stamp, s->domain) :
 		krt_order_before_host(e->order, KRT_VIEW_DOC, prev->stamp))

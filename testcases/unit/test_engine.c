@@ -1183,6 +1183,26 @@ TWIN(hostfn, enter_is_completion, "HOST-WRITE-RACE:error:1")
 		call(w, hostfn_exit, A(token));
 }
 
+/* What comes after it in its stream has not begun while it runs. */
+Test(hostfn, later_work_waits_for_it)
+{
+	struct world w;
+	uint64_t token;
+
+	open3(&w);
+	alloc_pinned(&w, PIN, N);
+	token = w.ticket;
+	call(&w, cuLaunchHostFunc, A(S1), A(1), A(2));
+	h2d(&w, DEV, PIN, N, S1);
+	hop(&w, S1, S2, E1);
+	d2h(&w, PIN, DEV, N, S2);
+	thread(&w, 2, 2);
+	call(&w, hostfn_enter, A(token));
+	host_write(&w, PIN, N);
+	call(&w, hostfn_exit, A(token));
+	expect(&w, "");
+}
+
 /* It may run before the call that enqueued it has returned. */
 Test(hostfn, runs_early)
 {
