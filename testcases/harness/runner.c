@@ -15,6 +15,7 @@
  *   EXPECT-FIXED: ...         the same of the fixed twin; no such line, no twin
  *   ARGS: ...                 a further run with arguments; its EXPECT lines follow
  *   MENTIONS: RULE "text"     some string of that finding contains the text
+ *   FINDINGS: N               so many in all, possible ones not counted
  *   SIM-WRONG: ...            without krtsan, on the simulated driver, it prints WRONG
  *   OPTIONS: ...              KRTSAN_OPTIONS of every run
  *   VERDICT: inconclusive "reason"   the coverage names the reason
@@ -60,8 +61,8 @@ struct expect {
 
 struct test {
 	char name[160], source[PATH_MAX], binary[PATH_MAX];
-	bool hazard; /* may compute a wrong value */
-	int nexpect, nargs, nmentions;
+	bool hazard;				  /* may compute a wrong value */
+	int nexpect, nargs, nmentions, nfindings; /* nfindings 0: any number */
 	struct expect expect[MAX_EXPECT];
 	char *args[MAX_ARGS];
 	struct {
@@ -172,6 +173,8 @@ static void parse_head(const char *kind, const char *name)
 				bad_line(t, line);
 			else
 				t->nmentions++;
+		} else if (!strcmp(key, "FINDINGS")) {
+			t->nfindings = atoi(s);
 		} else if (!strcmp(key, "SIM-WRONG")) {
 			t->sim_wrong = true;
 		} else if (!strcmp(key, "OPTIONS")) {
@@ -446,6 +449,7 @@ static bool matches(const struct expect *e, const struct json *f)
 static void check_findings(const struct test *t, const struct json *r)
 {
 	const struct json *list = json_get(r, "findings");
+	int n_all = 0;
 
 	for (int i = 0; i < t->nexpect; i++) {
 		const struct expect *e = &t->expect[i];
@@ -462,6 +466,7 @@ static void check_findings(const struct test *t, const struct json *r)
 	for (const struct json *f = list ? list->first : NULL; f; f = f->next) {
 		bool expected = !strcmp(json_text(f, "confidence"), "possible");
 
+		n_all += !expected;
 		for (int i = 0; i < t->nexpect; i++)
 			expected |= matches(&t->expect[i], f);
 		if (!expected)
@@ -470,6 +475,8 @@ static void check_findings(const struct test *t, const struct json *r)
 				 json_text(f, "view"), json_text(f, "count"),
 				 json_text(f, "message"));
 	}
+	if (t->nfindings && n_all != t->nfindings)
+		complain("%d findings, expected %d", n_all, t->nfindings);
 	for (int i = 0; i < t->nmentions; i++) {
 		bool found = false;
 
