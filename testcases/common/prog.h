@@ -256,9 +256,8 @@ struct prog_kernels {
 #define READS(stream, p, bytes)	  ACCESS(stream, p, bytes, KRTSAN_READ)
 #define WRITES(stream, p, bytes)  ACCESS(stream, p, bytes, KRTSAN_WRITE)
 #define UPDATES(stream, p, bytes) ACCESS(stream, p, bytes, KRTSAN_READ | KRTSAN_WRITE)
-#define ATOMICS(stream, p, bytes)                                                                  \
-	ACCESS(stream, p, bytes, KRTSAN_READ | KRTSAN_WRITE | KRTSAN_ATOMIC)
-#define NOTHING(stream) ACCESS(stream, 0, 0, 0)
+#define ATOMICS(stream, p, bytes) ACCESS(stream, p, bytes, KRTSAN_ATOMIC)
+#define NOTHING(stream)		  ACCESS(stream, 0, 0, 0)
 
 static struct prog_kernels prog; /* those of prog_start()'s context */
 static CUdevice prog_device;

@@ -56,14 +56,14 @@ struct request {
 	struct session *session;
 	uint32_t id;
 	char *stage[3]; /* first input, second input, params */
-	char *answer;	/* pinned, of the staging pool as well */
+	char *answer;	/* pinned, of a pool of its own */
 	CUdeviceptr in[3];
 	CUevent done;
 	size_t from; /* where the answer begins in the readback */
 	bool failed, leaked;
 };
 
-static struct pool device_pool, staging_pool;
+static struct pool device_pool, staging_pool, answer_pool;
 static bool recycle_staging, recycle_device, skip_event, skip_error_sync, recycle_unproven,
 	readback_past;
 static int leaks;
@@ -142,7 +142,7 @@ static CUresult submit(struct request *r, unsigned threads)
 		r->stage[i] = take(&staging_pool);
 		r->in[i] = take_device();
 	}
-	r->answer = take(&staging_pool);
+	r->answer = take(&answer_pool);
 	for (uint32_t i = 0; i < 3; i++) {
 		size_t bytes = i < 2 ? BLOCK : PAD;
 
@@ -184,7 +184,7 @@ static void clean_up(struct request *r, bool cannot_wait)
 		leaks++;
 		return;
 	}
-	give(&staging_pool, r->answer);
+	give(&answer_pool, r->answer);
 	give_stages(r);
 	give_inputs(r);
 }
@@ -198,7 +198,7 @@ static void retire(struct request *r)
 	CU(cuEventSynchronize(r->done));
 	krtsan_host_read(r->answer + r->from, 4 * WANTED);
 	check_u32("answer", *(volatile uint32_t *)(r->answer + r->from), want);
-	give(&staging_pool, r->answer);
+	give(&answer_pool, r->answer);
 	if (!recycle_staging)
 		give_stages(r);
 	if (!recycle_device)
@@ -222,8 +222,9 @@ int main(int argc, char **argv)
 	struct session sessions[SESSIONS];
 	struct gate gate;
 	uint32_t n = 0, nrequests;
+	CUresult err;
 	CUdeviceptr slab;
-	void *pinned;
+	void *pinned, *answers;
 
 	for (int i = 1; i < argc; i++) {
 		bool known = false;
@@ -241,6 +242,9 @@ int main(int argc, char **argv)
 	CU(cuMemHostAlloc(&pinned, NBLOCKS * BLOCK, CU_MEMHOSTALLOC_PORTABLE));
 	krtsan_name(pinned, NBLOCKS * BLOCK, "staging pool");
 	pool_init(&staging_pool, pinned);
+	CU(cuMemHostAlloc(&answers, NBLOCKS * BLOCK, CU_MEMHOSTALLOC_PORTABLE));
+	krtsan_name(answers, NBLOCKS * BLOCK, "answer pool");
+	pool_init(&answer_pool, answers);
 	for (int i = 0; i < SESSIONS; i++) {
 		sessions[i].stream = stream_nb("session");
 		sessions[i].result = device_u32("result", ELEMS);
@@ -252,13 +256,13 @@ int main(int argc, char **argv)
 		struct request *r = &requests[n];
 
 		*r = (struct request){.session = &sessions[n % SESSIONS], .id = n, .done = event()};
-		if (n >= 2)
-			retire(&requests[n - 2]);
 		/* The third one has a launch that the driver refuses. */
-		if (submit(r, n == 2 && !skip_event ? 1 << 20 : 64) != CUDA_SUCCESS)
+		err = submit(r, n == 2 && !skip_event ? 1 << 20 : 64);
+		if (n >= 1)
+			retire(&requests[n - 1]);
+		if (err != CUDA_SUCCESS)
 			clean_up(r, false);
 	}
-	retire(&requests[n - 2]);
 	retire(&requests[n - 1]);
 
 	/* A device that hangs: the failed request's memory must not go to the next one. */
@@ -282,6 +286,7 @@ int main(int argc, char **argv)
 		CU(cuEventDestroy(requests[i].done));
 	CU(cuMemFree(slab));
 	CU(cuMemFreeHost(pinned));
+	CU(cuMemFreeHost(answers));
 	gate_free(&gate);
 	prog_end();
 	return 0;
