@@ -137,6 +137,7 @@ SIM_EXEC_SRC := $(wildcard testcases/sim/exec*.c analyzer/ptx/*.c)
 UNIT_EXTRA_exec := $(patsubst %.c,$(O)/simobj/%.o,$(wildcard testcases/sim/exec*.c))
 UNIT_CFLAGS_exec := -DPTX_DIR='"$(CURDIR)/testcases/ptx"'
 UNIT_LIBS_exec := -lm
+UNIT_CFLAGS_ptx := $(UNIT_CFLAGS_exec)
 # --- end of the PTX interpreter ---------------------------------------------------
 
 # --- simulated driver: $(O)/sim/libcuda.so.1 ------------------------------------

@@ -469,7 +469,7 @@ static struct value unary(struct parser *p, unsigned depth)
 	default:
 		break;
 	}
-	fail(p, "expected a constant but found");
+	fail(p, p->f ? "expected an operand but found" : "expected a constant but found");
 }
 
 static int precedence(const struct ptx_tok *t)
@@ -1281,6 +1281,25 @@ static uint16_t mod_id(struct parser *p, const char *s, size_t len)
 	return (uint16_t)(PTX_M_COUNT + m->nother_mods++);
 }
 
+/* m16n8k16, m8n8: too many to list. */
+static bool is_shape(const char *s, size_t len)
+{
+	static const char letters[] = "mnk";
+	size_t i = 0;
+
+	for (unsigned k = 0; k < 3 && i < len; k++) {
+		size_t from = i;
+
+		if (s[i++] != letters[k])
+			return false;
+		while (i < len && s[i] >= '0' && s[i] <= '9')
+			i++;
+		if (i == from + 1)
+			return false;
+	}
+	return i == len;
+}
+
 static struct ptx_mnemonic *mnemonic(struct parser *p, struct ptx_name *name)
 {
 	struct ptx_mnemonic *mn = name->mnemonic;
@@ -1316,7 +1335,8 @@ static struct ptx_mnemonic *mnemonic(struct parser *p, struct ptx_name *name)
 		s += len;
 		mods[n++] = id;
 		if (id >= PTX_M_COUNT) {
-			mn->odd = true;
+			if (!is_shape(s - len, len))
+				mn->odd = true;
 			continue;
 		}
 		if (ptx_mods[id].type && mn->ntypes < PTX_MAX_TYPES)
@@ -1656,7 +1676,7 @@ static void operand(struct parser *p, struct ptx_operand *o, enum ptx_op op, uns
 	} else {
 		immediate(p, o);
 	}
-	if (is_punct(p, '|') && (o->kind == PTX_O_REG || o->kind == PTX_O_SINK)) {
+	if (is_punct(p, '|') && (o->kind == PTX_O_REG || o->kind == PTX_O_SINK || o->kind == PTX_O_VEC)) {
 		struct ptx_operand *e = alloc(p, 2 * sizeof(*e));
 
 		next(p);
