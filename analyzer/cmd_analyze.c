@@ -22,9 +22,10 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *bare;
+static const char *bare, *following;
 static const struct krt_flag flags[] = {
 	{ "bare", NULL, "a bare run's session folder, at its exit (the library's own use)", &bare },
+	{ "follow", NULL, "with --bare: the process still runs, read along with it", &following },
 	{ NULL },
 };
 static const struct krt_usage usage = {
@@ -106,6 +107,25 @@ static int write_verdict(const char *dir, int code)
 	return 0;
 }
 
+/*
+ * A bare run that outgrew its bound: feeds until the process has ended.  Only a
+ * look that began after the end has seen everything.
+ */
+static void follow(struct krt_session *s)
+{
+	const struct timespec pause = { 0, 2000000 };
+
+	for (;;) {
+		bool alive = krt_session_alive(s) || !krt_session_processes(s);
+		size_t n = krt_session_step(s, 100000);
+
+		if (!n && !alive)
+			return;
+		if (!n)
+			nanosleep(&pause, NULL);
+	}
+}
+
 int krt_cmd_analyze(int argc, char **argv)
 {
 	struct krt_options *o = malloc(sizeof(*o));
@@ -132,13 +152,16 @@ int krt_cmd_analyze(int argc, char **argv)
 		krt_fail("%s", err);
 		goto out;
 	}
-	s = krt_session_open(dir, false, o, err, sizeof(err));
+	s = krt_session_open(dir, bare && following, o, err, sizeof(err));
 	if (!s) {
 		krt_fail("%s", err);
 		goto out;
 	}
-	while (krt_session_step(s, SIZE_MAX / 2))
-		;
+	if (bare && following)
+		follow(s);
+	else
+		while (krt_session_step(s, SIZE_MAX / 2))
+			;
 	/* An empty folder is the trace of a program without CUDA. */
 	if (!krt_session_processes(s) && !bare && !empty(dir)) {
 		krt_fail("trace: %s: no process in it: not a trace", dir);
@@ -163,6 +186,9 @@ int krt_cmd_analyze(int argc, char **argv)
 		krt_fail("analyze: %s/verdict: cannot be written: %s", dir, strerror(errno));
 		failed = true;
 	}
+	/* Killed: its library does not clean up after it any more. */
+	if (bare && following && r->nprocesses && r->process[0].exit_code < 0)
+		krt_session_remove(dir);
 	code = failed ? KRT_EXIT_FAILED : verdict;
 out:
 	krt_report_destroy(r);

@@ -10,7 +10,8 @@
  * A bare run is analysed at its exit by `krtsan analyze --bare`, started so that
  * the program cannot notice: no signal, no descriptor, no child that its wait
  * could see.  Its exit code becomes the verdict's if it would have been 0 and no
- * recording ancestor answers for it.
+ * recording ancestor answers for it.  One that outgrows its bound gets its reader
+ * early, in a session of its own.
  *
  * Locking: krt_wipe.w.attach around attaching.
  */
@@ -36,10 +37,12 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -59,14 +62,13 @@ static int32_t self_pid(void)
 	return (int32_t)syscall(SYS_getpid);
 }
 
-bool krt_reader_early(void)
-{
-	return !bare; /* the front end is the reader */
-}
+enum { READER_NONE, READER_STARTED, READER_IMPOSSIBLE };
+static _Atomic int early;
 
 bool krt_reader_coming(void)
 {
-	return !bare && !__atomic_load_n(&krt_proc->reader, __ATOMIC_RELAXED);
+	return (!bare || atomic_load(&early) == READER_STARTED) &&
+	       !__atomic_load_n(&krt_proc->reader, __ATOMIC_RELAXED);
 }
 
 /* ---- entry points passed through unseen ---- */
@@ -249,6 +251,35 @@ static bool ancestor_records(void)
 	return false;
 }
 
+/*
+ * What krtsan gets of the environment, copied at attach: later the program may
+ * be changing it, or be at its end.  No LD_PRELOAD, and no LD_LIBRARY_PATH: the
+ * program's libraries are not krtsan's.
+ */
+static char *kept[64];
+
+static void keep_environment(void)
+{
+	static const char *const names[] = {
+		"PATH=", "HOME=", "USER=", "LANG=", "LC_ALL=", "LC_CTYPE=", "TERM=", "COLORTERM=", "NO_COLOR=",
+		"TMPDIR=", "XDG_CACHE_HOME=", "DEBUGINFOD_URLS=", "CUDA_HOME=", "KRTSAN_",
+	};
+	size_t n = 0;
+
+	for (char **e = environ; e && *e && n < sizeof kept / sizeof *kept - 1; e++)
+		for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+			size_t len = strlen(*e) + 1;
+
+			if (strncmp(*e, names[i], strlen(names[i])))
+				continue;
+			kept[n] = krt_alloc(len);
+			if (kept[n])
+				memcpy(kept[n++], *e, len);
+			break;
+		}
+	kept[n] = NULL;
+}
+
 /* ---- attach ---- */
 
 static void on_exit_handler(int status, void *data);
@@ -275,6 +306,7 @@ static bool attach(unsigned trouble)
 	int r;
 
 	bare = !session || *session != '/';
+	atomic_store(&early, READER_NONE);
 	if (tried) { /* a fork child on its own */
 		krt_modules_forked();
 		krt_heap_forked();
@@ -288,6 +320,7 @@ static bool attach(unsigned trouble)
 	tried = true;
 	tried_pid = self_pid();
 	if (bare) {
+		keep_environment();
 		answered = ancestor_records();
 		if (!make_folder()) {
 			krt_msg("session: no folder can be made in %s: nothing is recorded",
@@ -363,6 +396,7 @@ struct job {
 	const char *path;     /* of krtsan */
 	char **argv, **envp;
 	bool keep_stdout;
+	bool follow;          /* an early reader: not waited for */
 	volatile int error;   /* errno of exec */
 };
 
@@ -386,6 +420,8 @@ static int run_krtsan(void *data)
 	if (syscall(SYS_close_range, 3, ~0u, 0))
 		for (int fd = 3; fd < 4096; fd++)
 			syscall(SYS_close, fd);
+	if (job->follow)
+		syscall(SYS_setsid); /* signals for the program's group are not for it */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	syscall(SYS_execve, job->path, job->argv, job->envp);
@@ -416,7 +452,7 @@ static int between(void *data)
 	pid = clone(run_krtsan, stack + JOB_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, job);
 	if (pid < 0)
 		job->error = errno;
-	else
+	else if (!job->follow || job->error)
 		while (syscall(SYS_wait4, pid, &status, 0, NULL) < 0 && errno == EINTR)
 			;
 	krt_unmap(stack, JOB_STACK);
@@ -458,9 +494,12 @@ static bool executable(const char *path)
 static bool find_krtsan(char *out, size_t size)
 {
 	const struct krt_module *self = krt_module_self();
-	const char *path = getenv("PATH");
+	const char *path = NULL;
 	size_t n = 0;
 
+	for (char **e = kept; *e; e++)
+		if (!strncmp(*e, "PATH=", 5))
+			path = *e + 5;
 	if (self && self->path_len < size - 32) {
 		memcpy(out, self->path, self->path_len);
 		for (n = self->path_len; n && out[n - 1] != '/'; n--)
@@ -488,55 +527,101 @@ static bool find_krtsan(char *out, size_t size)
 	return false;
 }
 
-/* The environment without what would load us into krtsan. */
-static char **clean_environment(size_t *bytes)
+static bool prepare(struct job *job, bool follow)
 {
-	size_t n = 0, k = 0;
-	char **env;
+	static char path[PATH_LEN], command[] = "analyze", bare_flag[] = "--bare", follow_flag[] = "--follow";
+	static char *argv[6];
+	unsigned n = 0;
 
-	while (environ && environ[n])
-		n++;
-	*bytes = (n + 1) * sizeof *env;
-	env = krt_map(*bytes);
-	for (size_t i = 0; env && i < n; i++)
-		if (strncmp(environ[i], "LD_PRELOAD=", 11) && strncmp(environ[i], "LD_AUDIT=", 9))
-			env[k++] = environ[i];
-	return env;
+	if (!find_krtsan(path, sizeof path)) {
+		if (!follow)
+			krt_msg("analyze: krtsan is neither beside libkrtsan.so nor in PATH; the records stay: "
+				"krtsan analyze %s", session_dir);
+		return false;
+	}
+	argv[n++] = path;
+	argv[n++] = command;
+	argv[n++] = bare_flag;
+	if (follow)
+		argv[n++] = follow_flag;
+	argv[n++] = session_dir;
+	argv[n] = NULL;
+	*job = (struct job){ .path = path, .argv = argv, .envp = kept, .follow = follow,
+			     .keep_stdout = !strcmp(krt_opt.log_path, "stdout") };
+	return true;
+}
+
+bool krt_reader_early(void)
+{
+	static struct krt_lock lock;
+	int state = atomic_load(&early), reaper = 0;
+	struct job job;
+
+	if (!bare || state == READER_STARTED)
+		return true;
+	if (state == READER_IMPOSSIBLE)
+		return false;
+	krt_lock(&lock);
+	if (atomic_load(&early) == READER_NONE) {
+		/* where we would be its parent in the end, the program's wait would see it */
+		bool seen = self_pid() == 1 || prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0) || reaper;
+
+		atomic_store(&early, !seen && prepare(&job, true) && !run_job(&job) ? READER_STARTED
+										   : READER_IMPOSSIBLE);
+	}
+	krt_unlock(&lock);
+	return atomic_load(&early) == READER_STARTED;
+}
+
+static bool reader_gone(void)
+{
+	static unsigned unseen_for;
+	int32_t pid = __atomic_load_n(&krt_proc->reader, __ATOMIC_RELAXED);
+
+	if (pid <= 0)
+		return ++unseen_for > 5000; /* it never came, or it has gone without a verdict */
+	return syscall(SYS_kill, pid, 0) && errno == ESRCH;
+}
+
+/* The code that the verdict names, -1: there is none. */
+static int read_verdict(void)
+{
+	static char path[PATH_LEN + 16];
+	char text[64];
+	int code = 0;
+
+	krt_format(path, sizeof path, "%s/verdict", session_dir);
+	if (read_file(path, text, sizeof text) <= 5 || memcmp(text, "code ", 5))
+		return -1;
+	for (const char *p = text + 5; *p >= '0' && *p <= '9' && code < 256; p++)
+		code = code * 10 + (*p - '0');
+	return code > 255 ? -1 : code;
 }
 
 /* Analyses the folder; the verdict's exit code, or 0. */
 static int analyse(void)
 {
-	static char path[PATH_LEN], verdict[PATH_LEN + 16]; /* once a process; stacks may be small */
-	char text[64], bare_flag[] = "--bare", command[] = "analyze";
-	char *argv[] = { path, command, bare_flag, session_dir, NULL };
-	struct job job = { .path = path, .argv = argv };
-	size_t bytes;
-	int r, code = -1;
+	const struct timespec ms = { 0, 1000000 };
+	struct job job;
+	int code, r;
 
-	if (!find_krtsan(path, sizeof path)) {
-		krt_msg("analyze: krtsan is neither beside libkrtsan.so nor in PATH; the records stay: "
-			"krtsan analyze %s", session_dir);
-		return 0;
+	if (atomic_load(&early) == READER_STARTED) {
+		while ((code = read_verdict()) < 0 && !reader_gone())
+			syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ms, NULL);
+	} else {
+		if (!prepare(&job, false))
+			return 0;
+		r = run_job(&job);
+		if (r) {
+			krt_msg("analyze: %s: cannot be started (error %d); the records stay: krtsan analyze %s",
+				job.path, -r, session_dir);
+			return 0;
+		}
+		code = read_verdict();
 	}
-	job.envp = clean_environment(&bytes);
-	if (!job.envp)
-		return 0;
-	job.keep_stdout = !strcmp(krt_opt.log_path, "stdout");
-	r = run_job(&job);
-	krt_unmap(job.envp, bytes);
-	if (r) {
-		krt_msg("analyze: %s: cannot be started (error %d); the records stay: krtsan analyze %s", path,
-			-r, session_dir);
-		return 0;
-	}
-	krt_format(verdict, sizeof verdict, "%s/verdict", session_dir);
-	if (read_file(verdict, text, sizeof text) > 5 && !memcmp(text, "code ", 5)) {
-		code = 0;
-		for (const char *p = text + 5; *p >= '0' && *p <= '9' && code < 256; p++)
-			code = code * 10 + (*p - '0');
-	}
-	if (code < 0 || code > 255) {
+	if (code < 0)
+		code = read_verdict(); /* the reader may have ended just so */
+	if (code < 0) {
 		krt_msg("analyze: no verdict; the records stay: krtsan analyze %s", session_dir);
 		return 0;
 	}
@@ -563,7 +648,9 @@ static int finish(int status, enum krt_proc_state state)
 		return status; /* exit within exit */
 	krt_record_sum();
 	krt_proc->exit_code = status;
-	__atomic_store_n(&krt_proc->state, state, __ATOMIC_RELEASE);
+	/* an early reader must not take the life after exec for this one's */
+	__atomic_store_n(&krt_proc->state, atomic_load(&early) == READER_STARTED ? KRT_PROC_EXITED : state,
+			 __ATOMIC_RELEASE);
 	if (bare)
 		code = analyse();
 	return state == KRT_PROC_EXITED && bare && !status && !answered ? code : status;

@@ -253,11 +253,20 @@ static bool wait_for_reader(size_t len)
 	}
 }
 
-/* May len more bytes be taken?  Stops recording, or not, as the design says. */
+/*
+ * May len more bytes be taken?  A bare run's reader is started before the bound
+ * is met, so that nothing need wait for it; where it cannot be, recording stops.
+ */
 static bool within_bound(size_t len)
 {
-	if (!krt_opt.bound || unread() + len <= krt_opt.bound)
+	uint64_t much = krt_opt.bound ? unread() + len : 0;
+
+	if (much <= krt_opt.bound / 4 * 3)
 		return true;
+	if (much <= krt_opt.bound) {
+		krt_reader_early();
+		return true;
+	}
 	if (!__atomic_load_n(&krt_proc->reader, __ATOMIC_RELAXED) && !krt_reader_early()) {
 		krt_record_stop(KRT_TROUBLE_BOUND);
 		return false;

@@ -23,6 +23,7 @@
 #include <sys/time.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern struct fake_control fake;
@@ -339,6 +340,45 @@ static int full(const char *arg)
 	return 0;
 }
 
+static void said(void)
+{
+	static const char text[] = "handler ran\n";
+
+	need(write(1, text, sizeof text - 1) > 0, "write");
+}
+
+static volatile int children;
+static void child_seen(int sig)
+{
+	(void)sig;
+	children++;
+}
+
+static void report_children(void)
+{
+	need(!children, "no SIGCHLD");
+	need(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "no child");
+	said();
+}
+
+/* more than any bound of the tests, at a pace that a reader keeps up with on a slow machine; arg: then killed */
+static int outgrow(const char *arg)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	signal(SIGCHLD, child_seen);
+	cuInit(0);
+	for (int i = 0; i < 60000; i++) {
+		need(!cuMemFree_v2(DEV(i)), "free");
+		if (i % 100 == 99)
+			nanosleep(&ms, NULL);
+	}
+	if (arg)
+		raise(SIGKILL);
+	report_children();
+	return 0;
+}
+
 static int notes(const char *arg)
 {
 	int x;
@@ -450,27 +490,6 @@ static int inner(const char *arg)
 	return 0;
 }
 
-static void said(void)
-{
-	static const char text[] = "handler ran\n";
-
-	need(write(1, text, sizeof text - 1) > 0, "write");
-}
-
-static volatile int children;
-static void child_seen(int sig)
-{
-	(void)sig;
-	children++;
-}
-
-static void report_children(void)
-{
-	need(!children, "no SIGCHLD");
-	need(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD, "no child");
-	said();
-}
-
 /* bare HOW CODE */
 static int ends(const char *arg)
 {
@@ -521,7 +540,7 @@ int main(int argc, char **argv)
 		{ "basic", basic }, { "many", many }, { "reuse", reuse }, { "forks", forks },
 		{ "vforks", vforks }, { "execs", execs }, { "one", one }, { "killed", killed }, { "big", big },
 		{ "hosts", hosts }, { "hostexit", hostexit }, { "threadexit", threadexit },
-		{ "jumps", jumps }, { "intern", intern }, { "full", full }, { "notes", notes },
+		{ "jumps", jumps }, { "intern", intern }, { "full", full }, { "outgrow", outgrow }, { "notes", notes },
 		{ "descriptors", descriptors }, { "filelimit", filelimit }, { "late", late }, { "sigexit", sigexit },
 		{ "fails", fails }, { "inner", inner }, { "ends", ends }, { "nothing", nothing },
 	};

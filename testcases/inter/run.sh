@@ -68,7 +68,7 @@ done
 [ -z "${LD_PRELOAD-}" ] || echo "preloaded" >&2
 [ "$1 $2" = "analyze --bare" ] || echo "arguments $*" >&2
 ls "$3" | grep -q '\.proc$' || echo "no records" >&2
-echo "code $KRT_TEST_VERDICT" >"$3/verdict"
+echo "code $KRTSAN_TEST_VERDICT" >"$3/verdict"
 exit 66
 EOS
 chmod +x "$here/bin/krtsan"
@@ -78,7 +78,7 @@ bare() {
 	name=$1 want=$2 verdict=$3 text=$4
 	shift 4
 	fresh
-	(KRTSAN_OPTIONS="session_dir='$work/bare'" KRT_TEST_VERDICT=$verdict LD_PRELOAD=$here/bin/libkrtsan.so \
+	(KRTSAN_OPTIONS="session_dir='$work/bare'" KRTSAN_TEST_VERDICT=$verdict LD_PRELOAD=$here/bin/libkrtsan.so \
 		exec "$here/prog" "$@") >"$work/out" 2>"$work/err"
 	got=$?
 	[ $got -eq "$want" ] && ok "bare $name: exit code $got" || not_ok "bare $name: exit code $got, expected $want"
@@ -103,7 +103,7 @@ bare "no CUDA" 11 66 "" nothing 11
 bare "no device" 0 66 "" fails
 
 fresh
-(KRTSAN_OPTIONS="session_dir='$work/bare':no_such=1" KRT_TEST_VERDICT=0 LD_PRELOAD=$here/bin/libkrtsan.so \
+(KRTSAN_OPTIONS="session_dir='$work/bare':no_such=1" KRTSAN_TEST_VERDICT=0 LD_PRELOAD=$here/bin/libkrtsan.so \
 	exec "$here/prog" one) >"$work/out" 2>"$work/err"
 [ $? -eq 0 ] && [ "$(grep -c no_such "$work/err")" -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
 	ok "an unknown option is one warning" || not_ok "an unknown option"
@@ -120,6 +120,31 @@ fresh
 [ $? -eq 0 ] && grep -q 'krtsan analyze ' "$work/err" && [ -n "$(ls "$work/bare")" ] &&
 	ok "no krtsan: files stay, and stderr says how to analyse them" || not_ok "no krtsan"
 
+# A bare run that outgrows its bound gets the real reader while it runs, and is none the wiser.
+fresh
+(KRTSAN_OPTIONS="session_dir='$work/bare':bound=4M" LD_PRELOAD=$lib exec "$here/prog" outgrow) >"$work/out" 2>"$work/err"
+got=$?
+[ $got -eq 0 ] && [ "$(cat "$work/out")" = "handler ran" ] && [ -z "$(ls "$work/bare")" ] &&
+	grep -q '(60,00[0-9] calls, 0 dropped)' "$work/err" && ok "outgrown: read while it runs" ||
+	{ not_ok "outgrown: $got"; cat "$work/out" "$work/err"; ls "$work/bare"; }
+fresh
+(KRTSAN_OPTIONS="session_dir='$work/bare':bound=4M:log_path='$work/report'" LD_PRELOAD=$lib exec "$here/prog" outgrow kill) \
+	>"$work/out" 2>"$work/err"
+got=$?
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	[ -z "$(ls "$work/bare")" ] && break
+	sleep 0.5
+done
+[ $got -eq 137 ] && [ -z "$(ls "$work/bare")" ] && grep -q '60,00[0-9] calls' "$work/report" &&
+	ok "outgrown and killed: reported, folder gone" || { not_ok "outgrown and killed: $got"; cat "$work/report"; ls "$work/bare"; }
+# without a reader in time it stops
+fresh
+(KRTSAN_OPTIONS="session_dir='$work/bare':bound=1M" PATH=/nowhere LD_PRELOAD=$here/lib/alone/libkrtsan.so \
+	exec "$here/prog" full) >"$work/out" 2>"$work/err"
+got=$?
+mv "$work"/bare/krtsan-* "$work/t" 2>/dev/null
+[ $got -eq 0 ] && "$here/verify" bound "$work/t" || { not_ok "outgrown without krtsan: $got"; cat "$work/err"; }
+
 # Python and C++ keep their own exit work.
 if command -v python3 >/dev/null 2>&1; then
 	cat >"$here/bare.py" <<'EOS'
@@ -134,7 +159,7 @@ EOS
 		fresh
 		want=${code:-66}
 		[ "$want" = 0 ] && want=66
-		(KRTSAN_OPTIONS="session_dir='$work/bare'" KRT_TEST_VERDICT=66 LD_PRELOAD=$here/bin/libkrtsan.so \
+		(KRTSAN_OPTIONS="session_dir='$work/bare'" KRTSAN_TEST_VERDICT=66 LD_PRELOAD=$here/bin/libkrtsan.so \
 			exec python3 "$here/bare.py" $code) >"$work/out" 2>"$work/err"
 		got=$?
 		[ $got -eq "$want" ] && [ "$(cat "$work/out")" = "atexit ran" ] && [ ! -s "$work/err" ] &&
@@ -143,7 +168,7 @@ EOS
 fi
 if [ -x "$here/bare-cxx" ]; then
 	fresh
-	(KRTSAN_OPTIONS="session_dir='$work/bare'" KRT_TEST_VERDICT=66 LD_PRELOAD=$here/bin/libkrtsan.so \
+	(KRTSAN_OPTIONS="session_dir='$work/bare'" KRTSAN_TEST_VERDICT=66 LD_PRELOAD=$here/bin/libkrtsan.so \
 		exec "$here/bare-cxx") >"$work/out" 2>"$work/err"
 	got=$?
 	[ $got -eq 66 ] && [ "$(cat "$work/out")" = "main returns

@@ -440,6 +440,12 @@ static void full(struct proc *p)
 	      calls(p, KRT_API_cuMemFree_v2), (unsigned)dropped);
 }
 
+static void bound(struct proc *p)
+{
+	check(p->header.trouble & KRT_TROUBLE_BOUND && calls(p, KRT_API_cuMemFree_v2) > 10000 &&
+	      calls(p, KRT_API_cuMemFree_v2) < 30000, "stops at the bound and says so");
+}
+
 static void notes(struct proc *p)
 {
 	const struct krt_rec_call *c;
@@ -502,7 +508,7 @@ int main(int argc, char **argv)
 		{ "forks-init", forks_init, 2 }, { "forks-before", forks_before, 2 }, { "vforks", vforks, 1 },
 		{ "execs", execs, 2 }, { "killed", killed, 1 }, { "big", big, 1 }, { "hosts", hosts, 1 },
 		{ "hosts-thread", hosts, 1 }, { "hostexit", hostexit, 1 }, { "threadexit", threadexit, 1 },
-		{ "jumps", jumps, 1 }, { "intern", intern, 1 }, { "full", full, 1 }, { "notes", notes, 1 },
+		{ "jumps", jumps, 1 }, { "intern", intern, 1 }, { "full", full, 1 }, { "bound", bound, 1 }, { "notes", notes, 1 },
 		{ "descriptors", descriptors, 1 }, { "filelimit", filelimit, 1 }, { "late", late, 1 }, { "sigexit", sigexit, 60 },
 		{ "fails", fails, 0 }, { "inner", inner, 1 },
 	};
