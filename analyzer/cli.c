@@ -100,9 +100,11 @@ static int unknown(const struct krt_usage *u, const char *arg, const char *name)
 
 		snprintf(text, sizeof(text), "%s", best);
 		dashes(text);
-		return krt_fail("%s: %s: unknown option; did you mean --%s?", u->command, arg, text);
+		return krt_fail("%s: %s: unknown option; did you mean --%s?", u->command, arg,
+				text);
 	}
-	return krt_fail("%s: %s: unknown option; `krtsan %s --help` lists them", u->command, arg, u->command);
+	return krt_fail("%s: %s: unknown option; `krtsan %s --help` lists them", u->command, arg,
+			u->command);
 }
 
 static void help(const struct krt_usage *u)
@@ -130,7 +132,8 @@ static void help(const struct krt_usage *u)
 	}
 }
 
-int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o, int *code)
+int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o,
+		  int *code)
 {
 	char err[256];
 	int i;
@@ -187,7 +190,8 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 			if (f->arg && !value)
 				value = i + 1 < argc ? argv[++i] : NULL;
 			if (f->arg && !value) {
-				krt_fail("%s: %s%s: wants %s", u->command, longer ? "--" : "-", f->name, f->arg);
+				krt_fail("%s: %s%s: wants %s", u->command, longer ? "--" : "-",
+					 f->name, f->arg);
 				return -1;
 			}
 			*f->value = value ? value : "";
@@ -207,7 +211,8 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 			krt_fail("%s: --%s: wants a value: %s", u->command, name, row->help);
 			return -1;
 		}
-		if (krt_options_set(o, row->name, strlen(row->name), value, strlen(value), err, sizeof(err))) {
+		if (krt_options_set(o, row->name, strlen(row->name), value, strlen(value), err,
+				    sizeof(err))) {
 			krt_fail("%s: --%.*s: %s", u->command, (int)n, arg, err);
 			return -1;
 		}
@@ -261,7 +266,10 @@ char *krt_cli_library(void)
 char *krt_cli_simulator(void)
 {
 	static const char *const places[] = {
-		"sim/libcuda.so.1", "../lib/krtsan/sim/libcuda.so.1", "../lib/sim/libcuda.so.1", NULL,
+		"sim/libcuda.so.1",
+		"../lib/krtsan/sim/libcuda.so.1",
+		"../lib/sim/libcuda.so.1",
+		NULL,
 	};
 	char path[PATH_MAX];
 	const char *home = krt_cli_home();

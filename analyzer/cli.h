@@ -51,11 +51,13 @@ struct krt_usage {
  * word that is none, or `--`.  Returns the index of what follows; -1 when all
  * is said (help: *code 0, usage error: KRT_EXIT_FAILED).
  */
-int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o, int *code);
+int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o,
+		  int *code);
 
 /* Where krtsan lies: the folder of this executable; static storage, NULL: not known. */
 const char *krt_cli_home(void);
-/* A file of ours, found relative to the executable: NULL-ended list of places.  malloc'd or NULL. */
+/* A file of ours, found relative to the executable: NULL-ended list of places.  malloc'd or NULL.
+ */
 char *krt_cli_find(const char *const places[]);
 char *krt_cli_library(void);   /* libkrtsan.so */
 char *krt_cli_simulator(void); /* the folder of the simulated libcuda.so.1 */
@@ -64,7 +66,8 @@ char *krt_cli_simulator(void); /* the folder of the simulated libcuda.so.1 */
 
 /* A new session folder, mode 0700; malloc'd.  NULL: a message in err. */
 char *krt_session_folder(const struct krt_options *o, char *err, size_t errlen);
-/* Removes a folder with what record.h says it holds (and nothing else; -1 when something is left). */
+/* Removes a folder with what record.h says it holds (and nothing else; -1 when something is left).
+ */
 int krt_session_remove(const char *dir);
 /* Is it a folder of trace files and nothing else? */
 bool krt_session_is_trace(const char *dir);
@@ -82,7 +85,8 @@ struct krt_child {
  * exit code (told on stderr).  From then on signals meant for the program are
  * passed on by krt_child_wait.
  */
-int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o, bool sim);
+int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o,
+		    bool sim);
 /* Does a process still live that was started with this session in its environment? */
 bool krt_session_inhabited(const char *dir);
 /* Waits for news, at most ms. */

@@ -61,7 +61,9 @@ static bool written_by_another(const struct krt_options *o)
 		close(fd);
 	text[n > 0 ? n : 0] = 0;
 	s = strrchr(text, ')');
-	if (!s || sscanf(s + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	if (!s || sscanf(s + 1,
+			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			 "%*d %llu",
 			 &start) != 1)
 		return false;
 	clock_gettime(CLOCK_BOOTTIME, &boot);

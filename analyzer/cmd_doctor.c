@@ -30,8 +30,10 @@ static const struct krt_flag flags[] = {
 static const struct krt_usage usage = {
 	.command = "doctor",
 	.args = "[--json]",
-	.about = "Looks for what krtsan needs: its library and whether it can be preloaded, the driver that\n"
-		 "programs get, a place for session folders, options in the environment.  Exit code 0.",
+	.about = "Looks for what krtsan needs: its library and whether it can be preloaded, the "
+		 "driver that\n"
+		 "programs get, a place for session folders, options in the environment.  Exit "
+		 "code 0.",
 	.flags = flags,
 };
 
@@ -84,7 +86,8 @@ static bool in_child(void (*look)(FILE *out), char *text, size_t size)
 	}
 	close(fd[1]);
 	while (pid > 0 && got < (ssize_t)size - 1 &&
-	       ((n = read(fd[0], text + got, size - 1 - (size_t)got)) > 0 || (n < 0 && errno == EINTR)))
+	       ((n = read(fd[0], text + got, size - 1 - (size_t)got)) > 0 ||
+		(n < 0 && errno == EINTR)))
 		got += n > 0 ? n : 0;
 	text[got] = 0;
 	close(fd[0]);
@@ -116,8 +119,8 @@ static void look_driver(FILE *out)
 	if (version && version(&v))
 		v = 0;
 	if (!dlinfo(lib, RTLD_DI_LINKMAP, &map))
-		fprintf(out, "%s, CUDA %d.%d, %u of %u entry points of the table", map->l_name, v / 1000,
-			v % 1000 / 10, have, all);
+		fprintf(out, "%s, CUDA %d.%d, %u of %u entry points of the table", map->l_name,
+			v / 1000, v % 1000 / 10, have, all);
 }
 
 static bool holds_library(void)
@@ -212,7 +215,8 @@ int krt_cmd_doctor(int argc, char **argv)
 		krt_json_begin(&json, stdout);
 		krt_json_open(&json, NULL, '[');
 	}
-	say(GOOD, "krtsan", "%s in %s", KRT_VERSION, krt_cli_home() ? krt_cli_home() : "an unknown folder");
+	say(GOOD, "krtsan", "%s in %s", KRT_VERSION,
+	    krt_cli_home() ? krt_cli_home() : "an unknown folder");
 	look_library();
 	if (!in_child(look_driver, text, sizeof(text)))
 		say(BAD, "driver", "libcuda.so.1 breaks the process that loads it");
@@ -235,9 +239,12 @@ int krt_cmd_doctor(int argc, char **argv)
 	if (getenv("LD_PRELOAD"))
 		say(NOTE, "preloads", "LD_PRELOAD=%s: krtsan goes behind it", getenv("LD_PRELOAD"));
 	if (getenv("KRTSAN_SESSION"))
-		say(NOTE, "nested", "this shell runs inside a krtsan session (%s)", getenv("KRTSAN_SESSION"));
+		say(NOTE, "nested", "this shell runs inside a krtsan session (%s)",
+		    getenv("KRTSAN_SESSION"));
 	if (getenv("CUDA_LAUNCH_BLOCKING"))
-		say(NOTE, "blocking", "CUDA_LAUNCH_BLOCKING is set: launches wait; hazards are reported all the same");
+		say(NOTE, "blocking",
+		    "CUDA_LAUNCH_BLOCKING is set: launches wait; hazards are reported all the "
+		    "same");
 	free(sim);
 	if (as_json) {
 		krt_json_close(&json, ']');

@@ -37,8 +37,8 @@ int krt_cmd_explain(int argc, char **argv)
 			list(stderr);
 			return KRT_EXIT_FAILED;
 		}
-		printf("%s%s (%s): %s\n\n%s", i > next ? "\n" : "", r->id, krt_level_name(r->level), r->title,
-		       r->explain ? r->explain : "");
+		printf("%s%s (%s): %s\n\n%s", i > next ? "\n" : "", r->id, krt_level_name(r->level),
+		       r->title, r->explain ? r->explain : "");
 		if (r->explain && *r->explain && r->explain[strlen(r->explain) - 1] != '\n')
 			putchar('\n');
 	}

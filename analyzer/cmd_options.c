@@ -17,12 +17,14 @@ static const struct krt_flag flags[] = {
 static const struct krt_usage usage = {
 	.command = "options",
 	.args = "[--json] [--name=value...]",
-	.about = "Lists every option of KRTSAN_OPTIONS and of the command line, with its present value.",
+	.about = "Lists every option of KRTSAN_OPTIONS and of the command line, with its present "
+		 "value.",
 	.flags = flags,
 	.options = true,
 };
 
-static void text_of(const struct krt_options *o, const struct krt_option_row *r, char *out, size_t size)
+static void text_of(const struct krt_options *o, const struct krt_option_row *r, char *out,
+		    size_t size)
 {
 	const void *v = (const char *)o + r->offset;
 	const char *word;
@@ -61,7 +63,9 @@ static void text_of(const struct krt_options *o, const struct krt_option_row *r,
 int krt_cmd_options(int argc, char **argv)
 {
 	static const char *const scope[] = {
-		[KRT_SCOPE_LIB] = "library", [KRT_SCOPE_CLI] = "command line", [KRT_SCOPE_BOTH] = "both",
+		[KRT_SCOPE_LIB] = "library",
+		[KRT_SCOPE_CLI] = "command line",
+		[KRT_SCOPE_BOTH] = "both",
 	};
 	struct krt_options *o = malloc(sizeof(*o));
 	struct krt_json j;
@@ -83,8 +87,8 @@ int krt_cmd_options(int argc, char **argv)
 
 		text_of(o, r, value, sizeof(value));
 		if (!as_json) {
-			printf("%s=%s\n    %s (default '%s'; %s)\n", r->name, value, r->help, r->def,
-			       scope[r->scope]);
+			printf("%s=%s\n    %s (default '%s'; %s)\n", r->name, value, r->help,
+			       r->def, scope[r->scope]);
 			continue;
 		}
 		krt_json_open_flat(&j, NULL, '{');

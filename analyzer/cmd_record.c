@@ -18,15 +18,17 @@
 
 static const char *output = "run.krt", *sim;
 static const struct krt_flag flags[] = {
-	{ "o", "PATH", "the trace, a folder (default run.krt); an older trace there is replaced", &output },
-	{ "output", "PATH", "the same", &output },
-	{ "sim", NULL, "on the simulated driver: no GPU needed", &sim },
-	{ NULL },
+	{"o", "PATH", "the trace, a folder (default run.krt); an older trace there is replaced",
+	 &output},
+	{"output", "PATH", "the same", &output},
+	{"sim", NULL, "on the simulated driver: no GPU needed", &sim},
+	{NULL},
 };
 static const struct krt_usage usage = {
 	.command = "record",
 	.args = "[-o PATH] [options] -- PROGRAM [ARGS]",
-	.about = "Runs PROGRAM under the library and keeps what it recorded, for `krtsan analyze PATH`.\n"
+	.about = "Runs PROGRAM under the library and keeps what it recorded, for `krtsan analyze "
+		 "PATH`.\n"
 		 "Exit code: the program's; 125/126/127: krtsan failed, not executable, not found.",
 	.flags = flags,
 	.options = true,
@@ -92,7 +94,8 @@ int krt_cmd_record(int argc, char **argv)
 	krt_options_init(def);
 	if (o->bound == def->bound)
 		o->bound = 0;
-	code = dir ? krt_child_start(&child, argv + next, dir, o, sim != NULL) : krt_fail("record: no memory");
+	code = dir ? krt_child_start(&child, argv + next, dir, o, sim != NULL)
+		   : krt_fail("record: no memory");
 	if (code) {
 		rmdir(output);
 		goto out;
@@ -103,10 +106,12 @@ int krt_cmd_record(int argc, char **argv)
 	code = child.code;
 	size = folder_size(dir, &processes);
 	if (!processes)
-		fprintf(stderr, "krtsan: record: %s: no CUDA call seen, nothing recorded\n", output);
+		fprintf(stderr, "krtsan: record: %s: no CUDA call seen, nothing recorded\n",
+			output);
 	else
-		fprintf(stderr, "krtsan: record: %s: %.1f MiB, %u process%s; krtsan analyze %s\n", output,
-			(double)size / (1 << 20), processes, processes == 1 ? "" : "es", output);
+		fprintf(stderr, "krtsan: record: %s: %.1f MiB, %u process%s; krtsan analyze %s\n",
+			output, (double)size / (1 << 20), processes, processes == 1 ? "" : "es",
+			output);
 out:
 	free(dir);
 	free(def);

@@ -29,8 +29,10 @@ static const struct krt_usage usage = {
 	.command = "run",
 	.args = "[options] -- PROGRAM [ARGS]",
 	.about = "Runs PROGRAM under the library and reports cross-stream hazards when it ends.\n"
-		 "Exit code: the program's own failure; 66 on findings at or above --fail-on; 67 when\n"
-		 "inconclusive with --require=complete; 0; 125/126/127: krtsan failed, not executable, not found.",
+		 "Exit code: the program's own failure; 66 on findings at or above --fail-on; 67 "
+		 "when\n"
+		 "inconclusive with --require=complete; 0; 125/126/127: krtsan failed, not "
+		 "executable, not found.",
 	.flags = flags,
 	.options = true,
 };
@@ -56,7 +58,8 @@ static void follow(struct krt_child *c, struct krt_session *s, const char *dir)
 			krt_session_stop(s, "interrupted");
 			return;
 		}
-		/* Only a look that began after the end has seen everything of the program itself. */
+		/* Only a look that began after the end has seen everything of the program itself.
+		 */
 		if (was && !n) {
 			now = now_ms();
 			ended = ended ? ended : now;
@@ -70,7 +73,10 @@ static void follow(struct krt_child *c, struct krt_session *s, const char *dir)
 			wait = IDLE_MS;
 		} else {
 			/* A trickle is left to gather: the processor is the program's. */
-			wait = n >= BUDGET / 4 ? 0 : n ? BUSY_MS : wait < IDLE_MS ? wait + 1 : IDLE_MS;
+			wait = n >= BUDGET / 4	? 0
+			       : n		? BUSY_MS
+			       : wait < IDLE_MS ? wait + 1
+						: IDLE_MS;
 		}
 		krt_child_wait(c, wait);
 	}

@@ -31,8 +31,8 @@ int krt_cmd_version(int argc, char **argv)
 	if (krt_cli_parse(&usage, argc, argv, NULL, &code) < 0)
 		return code;
 	if (!as_json) {
-		printf("krtsan %s (trace %d, report 1, table %016" PRIx64 ")\n", KRT_VERSION, KRT_TRACE_VERSION,
-		       krt_api_hash());
+		printf("krtsan %s (trace %d, report 1, table %016" PRIx64 ")\n", KRT_VERSION,
+		       KRT_TRACE_VERSION, krt_api_hash());
 		return 0;
 	}
 	krt_json_begin(&j, stdout);

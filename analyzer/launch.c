@@ -53,8 +53,8 @@ char *krt_session_folder(const struct krt_options *o, char *err, size_t errlen)
 	if (*o->session_dir) {
 		dir = make_in(o->session_dir);
 		if (!dir)
-			snprintf(err, errlen, "session: %s: no folder can be made there: %s", o->session_dir,
-				 strerror(errno));
+			snprintf(err, errlen, "session: %s: no folder can be made there: %s",
+				 o->session_dir, strerror(errno));
 	} else {
 		dir = NULL;
 		/* First where the bound fits, then anywhere. */
@@ -69,7 +69,8 @@ char *krt_session_folder(const struct krt_options *o, char *err, size_t errlen)
 				dir = make_in(place[i]);
 			}
 		if (!dir)
-			snprintf(err, errlen, "session: no folder can be made in /dev/shm, TMPDIR or /tmp: %s",
+			snprintf(err, errlen,
+				 "session: no folder can be made in /dev/shm, TMPDIR or /tmp: %s",
 				 strerror(errno));
 	}
 	if (!dir)
@@ -192,8 +193,8 @@ static const char *unreachable(const char *file, unsigned depth)
 	}
 	if (n < (ssize_t)sizeof(head.elf) || memcmp(head.elf.e_ident, ELFMAG, SELFMAG))
 		goto out;
-	if (fstat(fd, &st) == 0 &&
-	    (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) || ((st.st_mode & S_ISGID) && st.st_gid != getegid()))) {
+	if (fstat(fd, &st) == 0 && (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
+				    ((st.st_mode & S_ISGID) && st.st_gid != getegid()))) {
 		why = "it is set-user-ID or set-group-ID: the loader ignores LD_PRELOAD";
 		goto out;
 	}
@@ -211,12 +212,14 @@ static const char *unreachable(const char *file, unsigned depth)
 		for (unsigned i = 0; i < head.elf.e_phnum && !interp; i++) {
 			Elf64_Phdr ph;
 
-			if (pread(fd, &ph, sizeof(ph), (off_t)(head.elf.e_phoff + i * sizeof(ph))) != sizeof(ph))
+			if (pread(fd, &ph, sizeof(ph),
+				  (off_t)(head.elf.e_phoff + i * sizeof(ph))) != sizeof(ph))
 				break;
 			interp = ph.p_type == PT_INTERP;
 		}
 		if (!interp)
-			why = "it is statically linked: there is no loader that would heed LD_PRELOAD";
+			why = "it is statically linked: there is no loader that would heed "
+			      "LD_PRELOAD";
 	}
 out:
 	close(fd);
@@ -274,7 +277,8 @@ static void signal_set(sigset_t *set)
 		sigaddset(set, passed_on[i]);
 }
 
-int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o, bool sim)
+int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o,
+		    bool sim)
 {
 	char *library = krt_cli_library(), *simulator = NULL, *file = NULL, *options = NULL;
 	int pipefd[2] = { -1, -1 }, err = 0, code = KRT_EXIT_FAILED;
@@ -297,7 +301,8 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 	if (sim) {
 		simulator = krt_cli_simulator();
 		if (!simulator) {
-			krt_fail("run: the simulated driver sim/libcuda.so.1: not found beside krtsan in %s",
+			krt_fail("run: the simulated driver sim/libcuda.so.1: not found beside "
+				 "krtsan in %s",
 				 krt_cli_home());
 			goto out;
 		}
@@ -391,7 +396,8 @@ bool krt_session_inhabited(const char *dir)
 		ssize_t n;
 		FILE *f;
 
-		if (strspn(e->d_name, "0123456789") != strlen(e->d_name) || atoi(e->d_name) == getpid())
+		if (strspn(e->d_name, "0123456789") != strlen(e->d_name) ||
+		    atoi(e->d_name) == getpid())
 			continue;
 		snprintf(path, sizeof(path), "/proc/%.16s/environ", e->d_name);
 		f = fopen(path, "re"); /* other people's cannot be opened; a zombie's is empty */

@@ -36,7 +36,7 @@
 #include <unistd.h>
 
 #define RECORD_MAX (256u * 1024 * 1024) /* a joined record; images and graphs stay far below */
-#define HELD_MS 50                      /* a ticket taken for so long: look whether its thread lives */
+#define HELD_MS	   50 /* a ticket taken for so long: look whether its thread lives */
 
 struct lane {
 	int fd;               /* -1: not open yet */
@@ -116,7 +116,8 @@ static int attach(struct krt_proc_reader *p)
 	int fd, err = 0;
 
 	snprintf(file, sizeof(file), "%s.proc", p->name);
-	fd = openat(p->r->dirfd, file, (live ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	fd = openat(p->r->dirfd, file,
+		    (live ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return damage(p, ".proc: cannot be opened: %s", strerror(errno));
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
@@ -124,7 +125,9 @@ static int attach(struct krt_proc_reader *p)
 		goto out;
 	}
 	if ((uint64_t)st.st_size < sizeof(*h)) {
-		err = live ? 0 : damage(p, ".proc: too short: %lld of %zu bytes", (long long)st.st_size, sizeof(*h));
+		err = live ? 0
+			   : damage(p, ".proc: too short: %lld of %zu bytes", (long long)st.st_size,
+				    sizeof(*h));
 		goto out;
 	}
 	if (live) {
@@ -137,7 +140,8 @@ static int attach(struct krt_proc_reader *p)
 	} else {
 		h = malloc(sizeof(*h));
 		if (!h || pread(fd, h, sizeof(*h), 0) != (ssize_t)sizeof(*h)) {
-			err = damage(p, ".proc: cannot be read: %s", h ? strerror(errno) : "no memory");
+			err = damage(p, ".proc: cannot be read: %s",
+				     h ? strerror(errno) : "no memory");
 			goto out;
 		}
 	}
@@ -147,11 +151,16 @@ static int attach(struct krt_proc_reader *p)
 	if (magic != KRT_TRACE_MAGIC)
 		err = damage(p, ".proc: not a krtsan trace");
 	else if (h->version != KRT_TRACE_VERSION)
-		err = damage(p, ".proc: trace version %u: this krtsan reads version %d; analyse it with the krtsan "
-			     "that recorded it", h->version, KRT_TRACE_VERSION);
+		err = damage(p,
+			     ".proc: trace version %u: this krtsan reads version %d; analyse it "
+			     "with the krtsan "
+			     "that recorded it",
+			     h->version, KRT_TRACE_VERSION);
 	else if (h->api_hash != krt_api_hash())
-		err = damage(p, ".proc: recorded with another entry-point table (%016" PRIx64 ", here %016" PRIx64
-			     "): analyse it with the krtsan that recorded it", h->api_hash, krt_api_hash());
+		err = damage(p,
+			     ".proc: recorded with another entry-point table (%016" PRIx64
+			     ", here %016" PRIx64 "): analyse it with the krtsan that recorded it",
+			     h->api_hash, krt_api_hash());
 	else if (!live && (h->lanes > KRT_LANES || h->state > KRT_PROC_EXEC))
 		err = damage(p, ".proc: damaged: %u lanes, state %u", h->lanes, h->state);
 	else
@@ -218,7 +227,9 @@ static bool process_gone(struct krt_proc_reader *p)
 		return true;
 	text[n] = 0;
 	s = strrchr(text, ')'); /* the name may hold anything */
-	if (!s || sscanf(s + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	if (!s || sscanf(s + 1,
+			 " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			 "%*d %llu",
 			 &state, &start) != 2)
 		return false;
 	if (state == 'Z' || state == 'X') {
@@ -235,7 +246,8 @@ static bool process_gone(struct krt_proc_reader *p)
 		return tasks <= 1;
 	}
 	/* Another process with a recycled pid is younger than the header. */
-	int64_t age = now_ms(CLOCK_BOOTTIME) - (int64_t)(start * 1000 / (unsigned long)sysconf(_SC_CLK_TCK));
+	int64_t age = now_ms(CLOCK_BOOTTIME) -
+		      (int64_t)(start * 1000 / (unsigned long)sysconf(_SC_CLK_TCK));
 
 	return age + 1000 < now_ms(CLOCK_MONOTONIC) - (int64_t)(p->map->mono_ns / 1000000);
 }
@@ -287,11 +299,11 @@ static int lane_fill(struct krt_proc_reader *p, unsigned i)
 		if (r < 0 && errno == EINTR)
 			continue;
 		if (r < 0)
-			return damage(p, ".%u: cannot be read at byte %" PRIu64 ": %s", i, l->pos + got,
-				      strerror(errno));
+			return damage(p, ".%u: cannot be read at byte %" PRIu64 ": %s", i,
+				      l->pos + got, strerror(errno));
 		if (!r)
-			return damage(p, ".%u: ends at byte %" PRIu64 " of %" PRIu64 ": truncated", i,
-				      l->pos + got, l->end);
+			return damage(p, ".%u: ends at byte %" PRIu64 " of %" PRIu64 ": truncated",
+				      i, l->pos + got, l->end);
 		got += (uint32_t)r;
 	}
 	l->at = l->pos;
@@ -316,8 +328,9 @@ static int lane_part(struct krt_proc_reader *p, unsigned i, const struct krt_rec
 		rest = (uint32_t)(l->at + l->have - l->pos);
 		h = (const void *)(l->buf + (l->pos - l->at));
 		if (rest < sizeof(*h) || h->size < sizeof(*h) || h->size % 8 || h->size > rest)
-			return damage(p, ".%u: damaged at byte %" PRIu64 ": record of %u bytes, %u left", i, l->pos,
-				      rest < sizeof(*h) ? 0 : h->size, rest);
+			return damage(
+				p, ".%u: damaged at byte %" PRIu64 ": record of %u bytes, %u left",
+				i, l->pos, rest < sizeof(*h) ? 0 : h->size, rest);
 		if (h->kind != KRT_REC_PAD) {
 			*part = h;
 			return 1;
@@ -330,7 +343,8 @@ static bool check_call(const struct krt_rec_call *c, size_t len)
 {
 	size_t off = sizeof(*c);
 
-	if (len < off || c->api >= KRT_NR_APIS || c->argc > KRT_MAX_ARGS || (len - off) / 8 < c->argc)
+	if (len < off || c->api >= KRT_NR_APIS || c->argc > KRT_MAX_ARGS ||
+	    (len - off) / 8 < c->argc)
 		return false;
 	off += 8u * c->argc;
 	while (off < len) {
@@ -364,7 +378,8 @@ static bool check(const struct krt_rec *rec, size_t len)
 	case KRT_REC_MODULE: {
 		const struct krt_rec_module *m = (const void *)rec;
 
-		return len >= sizeof(*m) && len - offsetof(struct krt_rec_module, path) >= m->path_len &&
+		return len >= sizeof(*m) &&
+		       len - offsetof(struct krt_rec_module, path) >= m->path_len &&
 		       m->build_id_len <= sizeof(m->build_id);
 	}
 	case KRT_REC_KERNEL: {
@@ -388,7 +403,8 @@ static bool check(const struct krt_rec *rec, size_t len)
 	case KRT_REC_DRIVER: {
 		const struct krt_rec_driver *d = (const void *)rec;
 
-		return len >= sizeof(*d) && len - offsetof(struct krt_rec_driver, path) >= d->path_len;
+		return len >= sizeof(*d) &&
+		       len - offsetof(struct krt_rec_driver, path) >= d->path_len;
 	}
 	case KRT_REC_PARAMS: {
 		const struct krt_rec_params *q = (const void *)rec;
@@ -442,8 +458,10 @@ static int emit(struct krt_proc_reader *p, unsigned i, const struct krt_rec **re
 			bool more = part->flags & KRT_RF_MORE;
 
 			if (n + add > RECORD_MAX)
-				return damage(p, ".%u: damaged at byte %" PRIu64 ": record of more than %u bytes", i,
-					      from, RECORD_MAX);
+				return damage(p,
+					      ".%u: damaged at byte %" PRIu64
+					      ": record of more than %u bytes",
+					      i, from, RECORD_MAX);
 			if (n + add > p->joined_room) {
 				size_t room = p->joined_room ? p->joined_room : 2 * KRT_WINDOW;
 				void *b;
@@ -452,7 +470,8 @@ static int emit(struct krt_proc_reader *p, unsigned i, const struct krt_rec **re
 					room *= 2;
 				b = realloc(p->joined, room);
 				if (!b)
-					return damage(p, ".%u: no memory for a record of %zu bytes", i, n + add);
+					return damage(p, ".%u: no memory for a record of %zu bytes",
+						      i, n + add);
 				p->joined = b;
 				p->joined_room = room;
 			}
@@ -467,8 +486,10 @@ static int emit(struct krt_proc_reader *p, unsigned i, const struct krt_rec **re
 					continue;
 				/* fall through */
 			case 0:
-				return damage(p, ".%u: damaged at byte %" PRIu64 ": a split record has no end", i,
-					      from);
+				return damage(p,
+					      ".%u: damaged at byte %" PRIu64
+					      ": a split record has no end",
+					      i, from);
 			default:
 				return -EBADMSG;
 			}
@@ -481,8 +502,11 @@ static int emit(struct krt_proc_reader *p, unsigned i, const struct krt_rec **re
 		*len = n;
 	}
 	if (!check(*rec, *len))
-		return damage(p, ".%u: damaged at byte %" PRIu64 ": record of kind %u and %zu bytes does not hold what "
-			      "it says", i, from, (*rec)->kind, *len);
+		return damage(p,
+			      ".%u: damaged at byte %" PRIu64
+			      ": record of kind %u and %zu bytes does not hold what "
+			      "it says",
+			      i, from, (*rec)->kind, *len);
 	p->records++;
 	p->bytes += l->pos - from;
 	return 1;
@@ -542,7 +566,8 @@ static int look(struct krt_proc_reader *p)
 		uint64_t end = __atomic_load_n(&m->slot[i].commit, __ATOMIC_ACQUIRE);
 
 		if (end < l->end || end % 8 || end > INT64_MAX - KRT_WINDOW)
-			return damage(p, ".%u: damaged: published end %" PRIu64 " after %" PRIu64, i, end, l->end);
+			return damage(p, ".%u: damaged: published end %" PRIu64 " after %" PRIu64,
+				      i, end, l->end);
 		news |= end > l->end;
 		l->end = end;
 		waiting += end - l->pos;
@@ -566,8 +591,9 @@ static void give_back(struct krt_proc_reader *p)
 		uint64_t to = l->pos & ~(uint64_t)(KRT_WINDOW - 1);
 
 		if (to > l->punched && l->fd >= 0) {
-			if (fallocate(l->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)l->punched,
-				      (off_t)(to - l->punched)) && errno == EINTR)
+			if (fallocate(l->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				      (off_t)l->punched, (off_t)(to - l->punched)) &&
+			    errno == EINTR)
 				continue;
 			l->punched = to;
 		}
@@ -581,7 +607,8 @@ static void give_back(struct krt_proc_reader *p)
 }
 
 /* The next record of this round.  1, 0 (round over), negative. */
-static int next_in_round(struct krt_proc_reader *p, const struct krt_rec **rec, size_t *len, unsigned *lane)
+static int next_in_round(struct krt_proc_reader *p, const struct krt_rec **rec, size_t *len,
+			 unsigned *lane)
 {
 	int r;
 
@@ -628,7 +655,8 @@ static int next_in_round(struct krt_proc_reader *p, const struct krt_rec **rec, 
 	return r;
 }
 
-int krt_proc_next(struct krt_proc_reader *p, const struct krt_rec **rec, size_t *len, unsigned *lane)
+int krt_proc_next(struct krt_proc_reader *p, const struct krt_rec **rec, size_t *len,
+		  unsigned *lane)
 {
 	int r;
 
@@ -697,7 +725,8 @@ uint64_t krt_proc_dropped(const struct krt_proc_reader *p)
 	return n;
 }
 
-void krt_proc_volume(const struct krt_proc_reader *p, uint64_t *records, uint64_t *bytes, uint64_t *peak)
+void krt_proc_volume(const struct krt_proc_reader *p, uint64_t *records, uint64_t *bytes,
+		     uint64_t *peak)
 {
 	*records = p->records;
 	*bytes = p->bytes;

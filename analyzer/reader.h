@@ -28,7 +28,8 @@ int krt_reader_scan(struct krt_reader *r);
 struct krt_proc_reader *krt_reader_process(struct krt_reader *r, int index);
 void krt_reader_close(struct krt_reader *r);
 
-/* A copy without the slots, as new as the last krt_proc_next; strings are terminated.  All zero: not readable. */
+/* A copy without the slots, as new as the last krt_proc_next; strings are terminated.  All zero:
+ * not readable. */
 const struct krt_proc *krt_proc_header(const struct krt_proc_reader *p);
 /* Is the process gone (exited, killed, or the trace is an old one) and everything read? */
 bool krt_proc_dead(const struct krt_proc_reader *p);
@@ -37,7 +38,8 @@ const char *krt_proc_error(const struct krt_proc_reader *p);
 /* Whole records its writers had to drop so far. */
 uint64_t krt_proc_dropped(const struct krt_proc_reader *p);
 /* Records handed out and bytes read so far; most bytes that were waiting to be read. */
-void krt_proc_volume(const struct krt_proc_reader *p, uint64_t *records, uint64_t *bytes, uint64_t *peak);
+void krt_proc_volume(const struct krt_proc_reader *p, uint64_t *records, uint64_t *bytes,
+		     uint64_t *peak);
 /* Live reader: from now on the writers are on their own (their next wait ends at once). */
 void krt_proc_leave(struct krt_proc_reader *p);
 /*
@@ -45,6 +47,7 @@ void krt_proc_leave(struct krt_proc_reader *p);
  * 0 when there is none yet (or none any more, if dead), negative errno when
  * the trace is damaged (what was read before it stands).
  */
-int krt_proc_next(struct krt_proc_reader *p, const struct krt_rec **rec, size_t *len, unsigned *lane);
+int krt_proc_next(struct krt_proc_reader *p, const struct krt_rec **rec, size_t *len,
+		  unsigned *lane);
 
 #endif

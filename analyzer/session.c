@@ -37,8 +37,8 @@ struct krt_session {
 	char *options;
 };
 
-struct krt_session *krt_session_open(const char *dir, bool live, const struct krt_options *o, char *err,
-				     size_t errlen)
+struct krt_session *krt_session_open(const char *dir, bool live, const struct krt_options *o,
+				     char *err, size_t errlen)
 {
 	struct krt_session *s = calloc(1, sizeof(*s));
 
@@ -82,8 +82,8 @@ static void scan(struct krt_session *s)
 	}
 	s->proc = list;
 	for (; s->nproc < n; s->nproc++)
-		s->proc[s->nproc] = (struct proc){ .p = krt_reader_process(s->reader, (int)s->nproc),
-							.number = s->nproc };
+		s->proc[s->nproc] = (struct proc){.p = krt_reader_process(s->reader, (int)s->nproc),
+						  .number = s->nproc};
 }
 
 static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
@@ -106,7 +106,8 @@ static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 		n++;
 		if (rec->kind == KRT_REC_MODULE)
 			krt_symbols_module(s->symbols, q->number, (const void *)rec, len);
-		/* Without memory the rest is still read, so that the program need not wait for us. */
+		/* Without memory the rest is still read, so that the program need not wait for us.
+		 */
 		if (!q->no_memory && krt_engine_feed(q->engine, rec, len, lane) == -ENOMEM)
 			q->no_memory = true;
 	}
@@ -159,7 +160,8 @@ const char *krt_session_problem(const struct krt_session *s, unsigned n)
 	return NULL;
 }
 
-static void name_finding(struct krt_session *s, unsigned process, struct krt_finding *f, struct krt_arena *a)
+static void name_finding(struct krt_session *s, unsigned process, struct krt_finding *f,
+			 struct krt_arena *a)
 {
 	krt_symbols_stack(s->symbols, process, &f->current.stack, a);
 	krt_symbols_stack(s->symbols, process, &f->previous.stack, a);
@@ -204,15 +206,15 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 		p->coverage.reasons &= ~(1u << KRT_REASON_NO_CUDA);
 	}
 	if (q->no_memory)
-		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL, "no memory for the analysis of process %d",
-				    h->pid);
+		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL,
+				    "no memory for the analysis of process %d", h->pid);
 	if (error)
 		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL, "%s", error);
 	else if (!q->done && h->state != KRT_PROC_EXEC)
 		krt_coverage_reason(&p->coverage, KRT_REASON_LOST, "process %d still ran", h->pid);
 	else if (h->state != KRT_PROC_EXITED && h->state != KRT_PROC_EXEC)
-		krt_coverage_reason(&p->coverage, KRT_REASON_LOST, "process %d ended without its exit handlers",
-				    h->pid);
+		krt_coverage_reason(&p->coverage, KRT_REASON_LOST,
+				    "process %d ended without its exit handlers", h->pid);
 	for (size_t i = first; i < r->nfindings; i++) {
 		r->finding[i].pid = h->pid;
 		name_finding(s, q->number, &r->finding[i], r->arena);
@@ -307,7 +309,8 @@ char *krt_options_text(const struct krt_options *o)
 		}
 		case KRT_OPTION_ENUM:
 			if (*(const int64_t *)v != *(const int64_t *)d) {
-				const char *word = krt_option_value(row, (unsigned)*(const int64_t *)v, &n);
+				const char *word =
+					krt_option_value(row, (unsigned)*(const int64_t *)v, &n);
 
 				snprintf(number, sizeof(number), "%.*s", (int)n, word);
 				put_value(f, row->name, number, &some);

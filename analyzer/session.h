@@ -12,16 +12,19 @@
 
 struct krt_session;
 
-/* live: the processes still run (or may); their buffers are consumed.  NULL and a message in err on failure. */
-struct krt_session *krt_session_open(const char *dir, bool live, const struct krt_options *o, char *err,
-				     size_t errlen);
-/* Feeds what is there, about `budget` records at most.  Returns how many: 0, nothing to do at present. */
+/* live: the processes still run (or may); their buffers are consumed.  NULL and a message in err on
+ * failure. */
+struct krt_session *krt_session_open(const char *dir, bool live, const struct krt_options *o,
+				     char *err, size_t errlen);
+/* Feeds what is there, about `budget` records at most.  Returns how many: 0, nothing to do at
+ * present. */
 size_t krt_session_step(struct krt_session *s, size_t budget);
 /* Processes that may still write. */
 unsigned krt_session_alive(const struct krt_session *s);
 /* Processes seen. */
 unsigned krt_session_processes(const struct krt_session *s);
-/* No more feeding: unread records do not count; what still writes is left to itself.  why: for the report, or NULL. */
+/* No more feeding: unread records do not count; what still writes is left to itself.  why: for the
+ * report, or NULL. */
 void krt_session_stop(struct krt_session *s, const char *why);
 /* Judges the ends and makes the report, findings with names and fingerprints.  NULL: no memory. */
 struct krt_report *krt_session_report(struct krt_session *s);
@@ -29,7 +32,8 @@ struct krt_report *krt_session_report(struct krt_session *s);
 const char *krt_session_problem(const struct krt_session *s, unsigned n);
 void krt_session_close(struct krt_session *s);
 
-/* Options that differ from their defaults, in the syntax of KRTSAN_OPTIONS; malloc'd, NULL: no memory. */
+/* Options that differ from their defaults, in the syntax of KRTSAN_OPTIONS; malloc'd, NULL: no
+ * memory. */
 char *krt_options_text(const struct krt_options *o);
 
 #endif

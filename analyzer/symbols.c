@@ -81,7 +81,8 @@ void __libdwfl_debuginfod_end(void *client)
 /* The demangler of the C++ runtime, linked statically; the result is malloc'd. */
 extern char *__cxa_demangle(const char *mangled, char *buf, size_t *len, int *status);
 
-static int no_elf(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr base, char **file, Elf **elf)
+static int no_elf(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr base, char **file,
+		  Elf **elf)
 {
 	(void)mod;
 	(void)user;
@@ -127,7 +128,8 @@ void krt_symbols_destroy(struct krt_symbols *s)
 	free(s);
 }
 
-static struct file *file_get(struct krt_symbols *s, const char *path, size_t n, const uint8_t *id, uint8_t idlen)
+static struct file *file_get(struct krt_symbols *s, const char *path, size_t n, const uint8_t *id,
+			     uint8_t idlen)
 {
 	struct file *f;
 
@@ -150,7 +152,8 @@ static struct file *file_get(struct krt_symbols *s, const char *path, size_t n, 
 	return f;
 }
 
-int krt_symbols_module(struct krt_symbols *s, unsigned process, const struct krt_rec_module *m, size_t len)
+int krt_symbols_module(struct krt_symbols *s, unsigned process, const struct krt_rec_module *m,
+		       size_t len)
 {
 	struct module *list;
 	struct file *f;
@@ -168,7 +171,12 @@ int krt_symbols_module(struct krt_symbols *s, unsigned process, const struct krt
 		s->module = list;
 	}
 	s->module[s->nmodules++] = (struct module){
-		.process = process, .base = m->base, .end = m->end, .bias = m->bias, .role = m->role, .file = f,
+		.process = process,
+		.base = m->base,
+		.end = m->end,
+		.bias = m->bias,
+		.role = m->role,
+		.file = f,
 	};
 	return 0;
 }
@@ -254,7 +262,8 @@ static const char *source(struct krt_arena *a, const char *dir, const char *name
 
 	if (!name)
 		return NULL;
-	path = name[0] != '/' && dir && *dir ? krt_arena_printf(a, "%s/%s", dir, name) : krt_arena_strdup(a, name);
+	path = name[0] != '/' && dir && *dir ? krt_arena_printf(a, "%s/%s", dir, name)
+					     : krt_arena_strdup(a, name);
 	if (!path)
 		return NULL;
 	for (from = to = path; *from;) {
@@ -361,7 +370,8 @@ static unsigned resolve(struct file *f, uint64_t offset, struct krt_frame *out, 
 		}
 		if (tag != DW_TAG_inlined_subroutine)
 			continue;
-		/* What is inlined here lies at the present place; its caller becomes the next frame. */
+		/* What is inlined here lies at the present place; its caller becomes the next
+		 * frame. */
 		out[n] = out[n - 1];
 		out[n - 1].function = function_name(a, &chain[i]);
 		out[n].file = NULL;
@@ -378,14 +388,16 @@ static unsigned resolve(struct file *f, uint64_t offset, struct krt_frame *out, 
 	return n;
 }
 
-static const struct module *find(const struct krt_symbols *s, unsigned process, const struct krt_frame *f)
+static const struct module *find(const struct krt_symbols *s, unsigned process,
+				 const struct krt_frame *f)
 {
 	for (size_t i = s->nmodules; i-- > 0;) {
 		const struct module *m = &s->module[i];
 
 		if (m->process != process)
 			continue;
-		/* The engine named the module while it was loaded; the range alone may mean a later one. */
+		/* The engine named the module while it was loaded; the range alone may mean a later
+		 * one. */
 		if (f->module ? !strcmp(m->file->path, f->module) && f->pc - f->offset == m->bias
 			      : f->pc >= m->base && f->pc < m->end)
 			return m;
@@ -401,7 +413,8 @@ static const struct module *find(const struct krt_symbols *s, unsigned process, 
 static void fold_cudart(struct krt_stack *st)
 {
 	static const char *const prefix[] = {
-		"__cudart", "libcudart_static_", "cudart::", "__cudaRegister", "__cudaPushCallConfiguration",
+		"__cudart",	  "libcudart_static_",		 "cudart::",
+		"__cudaRegister", "__cudaPushCallConfiguration",
 	};
 	static const char stub[] = "__device_stub_";
 	char kernel[1024] = "";
@@ -426,8 +439,8 @@ static void fold_cudart(struct krt_stack *st)
 			char mangled[1024], *text;
 			int status;
 
-			snprintf(mangled, sizeof(mangled), "%.*s", (int)strcspn(n + sizeof(stub) - 1, "("),
-				 n + sizeof(stub) - 1);
+			snprintf(mangled, sizeof(mangled), "%.*s",
+				 (int)strcspn(n + sizeof(stub) - 1, "("), n + sizeof(stub) - 1);
 			text = __cxa_demangle(mangled, NULL, NULL, &status);
 			snprintf(kernel, sizeof(kernel), "%s", text ? text : mangled);
 			free(text);
@@ -439,7 +452,8 @@ static void fold_cudart(struct krt_stack *st)
 	}
 }
 
-void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack *st, struct krt_arena *a)
+void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack *st,
+		       struct krt_arena *a)
 {
 	struct krt_frame *out, got[INLINE_MAX];
 	unsigned n = 0, room = st->depth;
@@ -457,8 +471,8 @@ void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack
 		if (m && !f->module) {
 			f->module = krt_arena_strdup(a, m->file->path);
 			f->offset = f->pc - m->bias;
-			f->internal = m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER ||
-				      m->role == KRT_MODULE_CUDA;
+			f->internal = m->role == KRT_MODULE_KRTSAN ||
+				      m->role == KRT_MODULE_DRIVER || m->role == KRT_MODULE_CUDA;
 		}
 		for (unsigned j = 0; j < INLINE_MAX; j++)
 			got[j] = *f;

@@ -21,11 +21,13 @@ void krt_symbols_destroy(struct krt_symbols *s);
  * earlier one for stacks named from then on.
  */
 struct krt_rec_module;
-int krt_symbols_module(struct krt_symbols *s, unsigned process, const struct krt_rec_module *m, size_t len);
+int krt_symbols_module(struct krt_symbols *s, unsigned process, const struct krt_rec_module *m,
+		       size_t len);
 /*
  * Fills in module and offset where missing, then function, file and line.
  * Inlined calls become frames of their own.  New memory comes from the arena.
  */
-void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack *st, struct krt_arena *a);
+void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack *st,
+		       struct krt_arena *a);
 
 #endif

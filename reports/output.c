@@ -46,16 +46,20 @@ static bool per_process(const char *path)
 int krt_output_check(const struct krt_options *o, char *err, size_t errlen)
 {
 	if (!good_path(o->log_path)) {
-		snprintf(err, errlen, "report: log_path=%s: only %%p (the pid) and %%%% may follow a %%", o->log_path);
+		snprintf(err, errlen,
+			 "report: log_path=%s: only %%p (the pid) and %%%% may follow a %%",
+			 o->log_path);
 		return -1;
 	}
 	for (unsigned i = 0; i < o->report.count; i++) {
 		const char *item = o->report.item[i], *path;
 
 		if (!split(item, &path)) {
-			int n = snprintf(err, errlen, "report: %s: unknown format, known are:", item);
+			int n = snprintf(err, errlen,
+					 "report: %s: unknown format, known are:", item);
 
-			for (const struct krt_format *f = krt_formats; f->name && (size_t)n < errlen; f++)
+			for (const struct krt_format *f = krt_formats;
+			     f->name && (size_t)n < errlen; f++)
 				n += snprintf(err + n, errlen - (size_t)n, " %s", f->name);
 			return -1;
 		}
@@ -64,7 +68,8 @@ int krt_output_check(const struct krt_options *o, char *err, size_t errlen)
 			return -1;
 		}
 		if (!good_path(path)) {
-			snprintf(err, errlen, "report: %s: only %%p (the pid) and %%%% may follow a %%", item);
+			snprintf(err, errlen,
+				 "report: %s: only %%p (the pid) and %%%% may follow a %%", item);
 			return -1;
 		}
 	}
@@ -106,11 +111,13 @@ static bool wants_color(const struct krt_options *o, int fd)
 	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb");
 }
 
-static int write_one(const struct krt_report *r, const struct krt_options *o, const struct krt_format *format,
-		     const char *path, int pid, const char *suffix)
+static int write_one(const struct krt_report *r, const struct krt_options *o,
+		     const struct krt_format *format, const char *path, int pid, const char *suffix)
 {
 	static const enum krt_confidence show[] = {
-		[KRT_SHOW_certain] = KRT_CERTAIN, [KRT_SHOW_likely] = KRT_LIKELY, [KRT_SHOW_possible] = KRT_POSSIBLE,
+		[KRT_SHOW_certain] = KRT_CERTAIN,
+		[KRT_SHOW_likely] = KRT_LIKELY,
+		[KRT_SHOW_possible] = KRT_POSSIBLE,
 	};
 	struct krt_writer w = {
 		.show = show[o->show], .full_stacks = o->verbosity > 0, .pid = pid,
@@ -125,13 +132,15 @@ static int write_one(const struct krt_report *r, const struct krt_options *o, co
 		fd = dup(STDOUT_FILENO);
 	} else {
 		name = expand(path, pid, suffix);
-		fd = name ? open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666) : -1;
+		fd = name ? open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666)
+			  : -1;
 	}
 	if (fd < 0 && !name && errno == EBADF)
 		return 0; /* the user closed stderr: nobody wants to read it */
 	f = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!f) {
-		fprintf(stderr, "krtsan: report: %s: cannot be written: %s\n", name ? name : path, strerror(errno));
+		fprintf(stderr, "krtsan: report: %s: cannot be written: %s\n", name ? name : path,
+			strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		goto out;
@@ -144,7 +153,8 @@ static int write_one(const struct krt_report *r, const struct krt_options *o, co
 	if (fclose(f))
 		err = -1;
 	if (err)
-		fprintf(stderr, "krtsan: report: %s: cannot be written: %s\n", name ? name : path, strerror(errno));
+		fprintf(stderr, "krtsan: report: %s: cannot be written: %s\n", name ? name : path,
+			strerror(errno));
 out:
 	free(cwd);
 	free(name);
@@ -167,8 +177,8 @@ static bool part(const struct krt_report *r, size_t i, struct krt_report *one)
 	return true;
 }
 
-static int write_all(const struct krt_report *r, const struct krt_options *o, const struct krt_format *format,
-		     const char *path, int pid, const char *suffix)
+static int write_all(const struct krt_report *r, const struct krt_options *o,
+		     const struct krt_format *format, const char *path, int pid, const char *suffix)
 {
 	int bad = 0;
 

@@ -17,7 +17,8 @@ int krt_output_check(const struct krt_options *o, char *err, size_t errlen);
  * is added to paths without %p.  Returns how many could not be written; each
  * was told on stderr.
  */
-int krt_output(const struct krt_report *r, const struct krt_options *o, int pid, const char *suffix);
+int krt_output(const struct krt_report *r, const struct krt_options *o, int pid,
+	       const char *suffix);
 /* Does the report fail the run (fail_on)? */
 bool krt_output_fails(const struct krt_report *r, const struct krt_options *o);
 /*

@@ -92,7 +92,8 @@ unsigned krt_utf8_length(const char *s)
 			return 0;
 		v = v << 6 | (c[i] & 0x3f);
 	}
-	if ((n == 3 && v < 0x800) || (n == 4 && (v < 0x10000 || v > 0x10ffff)) || (v >= 0xd800 && v < 0xe000))
+	if ((n == 3 && v < 0x800) || (n == 4 && (v < 0x10000 || v > 0x10ffff)) ||
+	    (v >= 0xd800 && v < 0xe000))
 		return 0;
 	return n;
 }

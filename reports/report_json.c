@@ -58,7 +58,8 @@ static void operation(struct krt_json *j, const char *key, const struct krt_oper
 	krt_json_close(j, '}');
 }
 
-static void event(struct krt_json *j, const char *key, const char *api, uint64_t seq, const struct krt_stack *s)
+static void event(struct krt_json *j, const char *key, const char *api, uint64_t seq,
+		  const struct krt_stack *s)
 {
 	if (!api) {
 		krt_json_null(j, key);

@@ -23,8 +23,8 @@ enum color { PLAIN, RED, YELLOW, CYAN, BOLD };
 static const char *paint(const struct text *t, enum color c)
 {
 	static const char *const code[] = {
-		[PLAIN] = "\033[0m", [RED] = "\033[1;31m", [YELLOW] = "\033[1;33m", [CYAN] = "\033[36m",
-		[BOLD] = "\033[1m",
+		[PLAIN] = "\033[0m", [RED] = "\033[1;31m", [YELLOW] = "\033[1;33m",
+		[CYAN] = "\033[36m", [BOLD] = "\033[1m",
 	};
 
 	return t->w->color ? code[c] : "";
@@ -40,7 +40,8 @@ static void plain(const struct text *t, const char *s)
 		unsigned char c = (unsigned char)*s;
 
 		/* U+0080..U+009F are control characters too */
-		if (!n || (n == 1 && (c < 0x20 || c == 0x7f)) || (n == 2 && c == 0xc2 && (s[1] & 0xff) < 0xa0)) {
+		if (!n || (n == 1 && (c < 0x20 || c == 0x7f)) ||
+		    (n == 2 && c == 0xc2 && (s[1] & 0xff) < 0xa0)) {
 			fprintf(t->out, "\\x%02x", c);
 			s++;
 		} else {
@@ -236,7 +237,8 @@ static void buffer(const struct text *t, const struct krt_buffer *b)
 	begin(t);
 	fputs("   of ", t->out);
 	if (b->len) {
-		fprintf(t->out, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " (", b->offset, b->offset + b->len);
+		fprintf(t->out, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " (", b->offset,
+			b->offset + b->len);
 		amount(t, b->len);
 		fputs(") of ", t->out);
 	}
@@ -260,13 +262,16 @@ static void buffer(const struct text *t, const struct krt_buffer *b)
 
 static void finding(struct text *t, const struct krt_finding *f)
 {
-	enum color c = f->level == KRT_LEVEL_ERROR ? RED : f->level == KRT_LEVEL_WARNING ? YELLOW : CYAN;
+	enum color c = f->level == KRT_LEVEL_ERROR     ? RED
+		       : f->level == KRT_LEVEL_WARNING ? YELLOW
+						       : CYAN;
 	const struct krt_frame *site = krt_stack_site(&f->current.stack);
 
 	t->pid = f->pid ? f->pid : t->w->pid;
 	begin(t);
-	fprintf(t->out, " %skrtsan: %s %s%s (%s%s)  [id %016" PRIx64 "]", paint(t, c), krt_level_name(f->level),
-		krt_rules[f->rule].id, paint(t, PLAIN), krt_confidence_name(f->confidence),
+	fprintf(t->out, " %skrtsan: %s %s%s (%s%s)  [id %016" PRIx64 "]", paint(t, c),
+		krt_level_name(f->level), krt_rules[f->rule].id, paint(t, PLAIN),
+		krt_confidence_name(f->confidence),
 		f->view == KRT_DOCUMENTED_ONLY ? ", documented view only" : "", f->fingerprint);
 	end(t);
 	begin(t);
@@ -304,7 +309,8 @@ static void finding(struct text *t, const struct krt_finding *f)
 		end(t);
 	}
 	begin(t);
-	fprintf(t->out, " SUMMARY: krtsan: %s %s ", krt_level_name(f->level), krt_rules[f->rule].id);
+	fprintf(t->out, " SUMMARY: krtsan: %s %s ", krt_level_name(f->level),
+		krt_rules[f->rule].id);
 	if (site && site->file) {
 		plain(t, base_name(site->file));
 		fprintf(t->out, ":%u", site->line);
@@ -337,15 +343,18 @@ static void last_line(const struct text *t, size_t hidden)
 		begin(t);
 		fputs(" krtsan: ", t->out);
 		number(t, hidden);
-		fprintf(t->out, " finding%s below show=%s not shown (show=possible shows all)", plural[hidden == 1],
-			krt_confidence_name(t->w->show));
+		fprintf(t->out, " finding%s below show=%s not shown (show=possible shows all)",
+			plural[hidden == 1], krt_confidence_name(t->w->show));
 		end(t);
 	}
 	begin(t);
-	fprintf(t->out, " krtsan: %zu error%s, %zu warning%s, %zu note%s; %s%s%s; ", n[KRT_LEVEL_ERROR],
-		plural[n[KRT_LEVEL_ERROR] == 1], n[KRT_LEVEL_WARNING], plural[n[KRT_LEVEL_WARNING] == 1],
-		n[KRT_LEVEL_NOTE], plural[n[KRT_LEVEL_NOTE] == 1],
-		paint(t, v == KRT_VERDICT_CLEAN ? BOLD : v == KRT_VERDICT_FINDINGS ? RED : YELLOW),
+	fprintf(t->out, " krtsan: %zu error%s, %zu warning%s, %zu note%s; %s%s%s; ",
+		n[KRT_LEVEL_ERROR], plural[n[KRT_LEVEL_ERROR] == 1], n[KRT_LEVEL_WARNING],
+		plural[n[KRT_LEVEL_WARNING] == 1], n[KRT_LEVEL_NOTE],
+		plural[n[KRT_LEVEL_NOTE] == 1],
+		paint(t, v == KRT_VERDICT_CLEAN	     ? BOLD
+			 : v == KRT_VERDICT_FINDINGS ? RED
+						     : YELLOW),
 		krt_verdict_name(v), paint(t, PLAIN));
 	if (!sum.reasons) {
 		fputs("analysis complete (", t->out);

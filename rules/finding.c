@@ -258,18 +258,28 @@ void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum)
 
 	memset(sum, 0, sizeof(*sum));
 	for (size_t i = 0; i <= r->nprocesses; i++) {
-		const struct krt_coverage *c = i < r->nprocesses ? &r->process[i].coverage : &r->own;
+		const struct krt_coverage *c =
+			i < r->nprocesses ? &r->process[i].coverage : &r->own;
 
 		for (unsigned k = 0; k < KRT_NR_REASONS; k++)
 			if (c->reasons & 1u << k)
-				krt_coverage_reason(sum, k, c->detail[k][0] ? "%s" : NULL, c->detail[k]);
+				krt_coverage_reason(sum, k, c->detail[k][0] ? "%s" : NULL,
+						    c->detail[k]);
 		if (c == &r->own)
 			break;
 		cuda |= r->process[i].used_cuda;
 #define ADD(field) sum->field += c->field
 		ADD(calls); ADD(launches); ADD(copies); ADD(sets); ADD(allocations); ADD(frees);
-		ADD(events_recorded); ADD(waits); ADD(syncs); ADD(graph_launches); ADD(host_functions);
-		ADD(captured_calls); ADD(failed_calls); ADD(dropped); ADD(unwrapped); ADD(export_tables);
+		ADD(events_recorded);
+		ADD(waits);
+		ADD(syncs);
+		ADD(graph_launches);
+		ADD(host_functions);
+		ADD(captured_calls);
+		ADD(failed_calls);
+		ADD(dropped);
+		ADD(unwrapped);
+		ADD(export_tables);
 		ADD(ignored); ADD(kernels_declared); ADD(kernels_unknown);
 #undef ADD
 	}

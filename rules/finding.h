@@ -49,13 +49,14 @@ struct krt_operation {
 	const char *stream;      /* display name: "stream 3 (0x55..)", "legacy stream", "host" */
 	uint64_t sequence;       /* ticket of the call; #N in text */
 	uint64_t range_base, range_len; /* bytes touched (hull), 0/0 unknown */
-	const char *knowledge;   /* where range and role come from: api, annotation, kernels-file, scan */
+	const char *
+		knowledge; /* where range and role come from: api, annotation, kernels-file, scan */
 	uint32_t stack_id;
 	struct krt_stack stack;
 };
 
 struct krt_buffer {
-	const char *kind;        /* device, managed, pinned, registered, pageable, pool, array, unknown */
+	const char *kind; /* device, managed, pinned, registered, pageable, pool, array, unknown */
 	const char *name;        /* krtsan_name() or NULL */
 	uint64_t base, size;     /* of the allocation */
 	uint64_t offset, len;    /* the shared bytes, from base */
@@ -122,7 +123,8 @@ struct krt_process {
 struct krt_report {
 	const char *options;         /* effective, as one line */
 	int program_exit;            /* of the tree; -1 unknown */
-	struct krt_coverage own;     /* reasons that belong to no process: only reasons and detail are used */
+	struct krt_coverage
+		own; /* reasons that belong to no process: only reasons and detail are used */
 	size_t nprocesses, nfindings;
 	struct krt_process *process;
 	struct krt_finding *finding; /* errors first, then by sequence */
@@ -138,9 +140,11 @@ struct krt_arena *krt_arena_new(void);
 void krt_arena_destroy(struct krt_arena *a);
 void *krt_arena_alloc(struct krt_arena *a, size_t size);
 char *krt_arena_strdup(struct krt_arena *a, const char *s);
-char *krt_arena_printf(struct krt_arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *krt_arena_printf(struct krt_arena *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-/* An empty report with an arena.  add_*: a zeroed element, valid until the next add of its kind; NULL: no memory. */
+/* An empty report with an arena.  add_*: a zeroed element, valid until the next add of its kind;
+ * NULL: no memory. */
 struct krt_report *krt_report_new(void);
 void krt_report_destroy(struct krt_report *r);
 struct krt_process *krt_report_add_process(struct krt_report *r);

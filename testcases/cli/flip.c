@@ -62,7 +62,8 @@ static void analyse(void)
 			;
 		r = krt_session_report(s);
 		if (r) {
-			krt_write_text(null, r, &(struct krt_writer){ .pid = 1, .full_stacks = true });
+			krt_write_text(null, r,
+				       &(struct krt_writer){.pid = 1, .full_stacks = true});
 			krt_write_json(null, r, &(struct krt_writer){ .pid = 1 });
 		}
 		analysed++;

@@ -11,21 +11,38 @@
 #define HOSTILE "a\033[31m\"\\</script>\x80\xff\n\t\xe2\x80\xa8\xc2\x9b\xc3\xa9"
 
 static struct krt_frame sample_frames[] = {
-	{ .pc = 0x7f0000001000, .module = "/lib/libkrtsan.so", .offset = 0x1000, .function = "cuMemcpyDtoHAsync_v2",
-	  .internal = true },
-	{ .pc = 0x7f0000002000, .module = "/lib/libcudart.so.12", .offset = 0x2000, .internal = true },
-	{ .pc = 0x401200, .module = "/bin/app", .offset = 0x1200, .function = "forward", .file = "/src/model.cc",
-	  .line = 211 },
-	{ .pc = 0x401300, .module = "/bin/app", .offset = 0x1300, .function = "main", .file = "/src/main.cc",
-	  .line = 8 },
-	{ .pc = 0x7f0000003000, .module = "/lib/libc.so.6", .offset = 0x271ca, .function = "__libc_start_main" },
+	{.pc = 0x7f0000001000,
+	 .module = "/lib/libkrtsan.so",
+	 .offset = 0x1000,
+	 .function = "cuMemcpyDtoHAsync_v2",
+	 .internal = true},
+	{.pc = 0x7f0000002000,
+	 .module = "/lib/libcudart.so.12",
+	 .offset = 0x2000,
+	 .internal = true},
+	{.pc = 0x401200,
+	 .module = "/bin/app",
+	 .offset = 0x1200,
+	 .function = "forward",
+	 .file = "/src/model.cc",
+	 .line = 211},
+	{.pc = 0x401300,
+	 .module = "/bin/app",
+	 .offset = 0x1300,
+	 .function = "main",
+	 .file = "/src/main.cc",
+	 .line = 8},
+	{.pc = 0x7f0000003000,
+	 .module = "/lib/libc.so.6",
+	 .offset = 0x271ca,
+	 .function = "__libc_start_main"},
 };
 static struct krt_frame nameless_frames[] = {
 	{ .pc = 0x7f0000004000, .module = "/opt/x/libapp.so", .offset = 0x4000 },
 	{ .pc = 0x42 },
 };
 static struct krt_frame hostile_frames[] = {
-	{ .pc = 1, .module = HOSTILE, .offset = 2, .function = HOSTILE, .file = HOSTILE, .line = 3 },
+	{.pc = 1, .module = HOSTILE, .offset = 2, .function = HOSTILE, .file = HOSTILE, .line = 3},
 };
 
 #define STACK(f) { .depth = sizeof(f) / sizeof(*(f)), .frame = (f) }
@@ -38,8 +55,11 @@ static inline struct krt_report *sample_report(void)
 
 	r->options = HOSTILE;
 	r->program_exit = 0;
-	*p = (struct krt_process){ .pid = 4711, .ppid = 1, .exe = HOSTILE, .used_cuda = true,
-				   .coverage = { .calls = 18204, .launches = 5, .copies = 1234567 } };
+	*p = (struct krt_process){.pid = 4711,
+				  .ppid = 1,
+				  .exe = HOSTILE,
+				  .used_cuda = true,
+				  .coverage = {.calls = 18204, .launches = 5, .copies = 1234567}};
 	p = krt_report_add_process(r);
 	*p = (struct krt_process){ .pid = 4712, .ppid = 4711, .exe = "/bin/helper", .exit_code = 1,
 				   .coverage = { .calls = 1 } };
@@ -47,34 +67,74 @@ static inline struct krt_report *sample_report(void)
 
 	f = krt_report_add_finding(r);
 	*f = (struct krt_finding){
-		.rule = KRT_RULE_RACE_RAW, .level = KRT_LEVEL_ERROR, .confidence = KRT_CERTAIN, .pid = 4711,
-		.fingerprint = 0x3f9c21a07b44, .count = 1200, .message = "the copy reads what the other still writes",
-		.fix = "record an event on stream 2 after #1839 and make stream 3 wait for it before #1842",
-		.current = { .what = "read", .api = "cuMemcpyDtoHAsync_v2", .stream = "stream 3 (0x55d0)",
-			     .sequence = 1842, .range_base = 0x7f1000000000, .range_len = 4096, .knowledge = "api",
-			     .stack = STACK(sample_frames) },
-		.previous = { .what = "write", .api = "cuLaunchKernel", .kernel = "gemm_f16",
-			      .stream = "stream 2 (0x55c0)", .sequence = 1839, .knowledge = "annotation",
-			      .stack = STACK(nameless_frames) },
-		.buffer = { .kind = "device", .name = "act0", .base = 0x7f1000000000, .size = 64 << 20, .offset = 0,
-			    .len = 4 << 20, .allocated_by = "cuMemAlloc_v2", .allocated_seq = 12,
-			    .allocated_at = STACK(sample_frames), .freed_by = "cuMemFree_v2", .freed_seq = 20 },
+		.rule = KRT_RULE_RACE_RAW,
+		.level = KRT_LEVEL_ERROR,
+		.confidence = KRT_CERTAIN,
+		.pid = 4711,
+		.fingerprint = 0x3f9c21a07b44,
+		.count = 1200,
+		.message = "the copy reads what the other still writes",
+		.fix = "record an event on stream 2 after #1839 and make stream 3 wait for it "
+		       "before #1842",
+		.current = {.what = "read",
+			    .api = "cuMemcpyDtoHAsync_v2",
+			    .stream = "stream 3 (0x55d0)",
+			    .sequence = 1842,
+			    .range_base = 0x7f1000000000,
+			    .range_len = 4096,
+			    .knowledge = "api",
+			    .stack = STACK(sample_frames)},
+		.previous = {.what = "write",
+			     .api = "cuLaunchKernel",
+			     .kernel = "gemm_f16",
+			     .stream = "stream 2 (0x55c0)",
+			     .sequence = 1839,
+			     .knowledge = "annotation",
+			     .stack = STACK(nameless_frames)},
+		.buffer = {.kind = "device",
+			   .name = "act0",
+			   .base = 0x7f1000000000,
+			   .size = 64 << 20,
+			   .offset = 0,
+			   .len = 4 << 20,
+			   .allocated_by = "cuMemAlloc_v2",
+			   .allocated_seq = 12,
+			   .allocated_at = STACK(sample_frames),
+			   .freed_by = "cuMemFree_v2",
+			   .freed_seq = 20},
 		.order_exists = "stream 3 last waited for stream 2 at #1790",
 		.order_missing = "#1839 on stream 2 to #1842 on stream 3",
 	};
 	f = krt_report_add_finding(r);
 	*f = (struct krt_finding){
-		.rule = KRT_RULE_HOST_FREE_IN_USE, .level = KRT_LEVEL_WARNING, .confidence = KRT_LIKELY, .pid = 4711,
-		.view = KRT_DOCUMENTED_ONLY, .fingerprint = UINT64_MAX, .count = 1, .message = HOSTILE, .fix = HOSTILE,
-		.current = { .what = HOSTILE, .api = HOSTILE, .kernel = HOSTILE, .stream = HOSTILE, .sequence = 1,
-			     .knowledge = HOSTILE, .stack = STACK(hostile_frames) },
-		.buffer = { .kind = HOSTILE, .name = HOSTILE, .allocated_by = HOSTILE, .len = 3 },
-		.order_exists = HOSTILE, .order_missing = HOSTILE,
+		.rule = KRT_RULE_HOST_FREE_IN_USE,
+		.level = KRT_LEVEL_WARNING,
+		.confidence = KRT_LIKELY,
+		.pid = 4711,
+		.view = KRT_DOCUMENTED_ONLY,
+		.fingerprint = UINT64_MAX,
+		.count = 1,
+		.message = HOSTILE,
+		.fix = HOSTILE,
+		.current = {.what = HOSTILE,
+			    .api = HOSTILE,
+			    .kernel = HOSTILE,
+			    .stream = HOSTILE,
+			    .sequence = 1,
+			    .knowledge = HOSTILE,
+			    .stack = STACK(hostile_frames)},
+		.buffer = {.kind = HOSTILE, .name = HOSTILE, .allocated_by = HOSTILE, .len = 3},
+		.order_exists = HOSTILE,
+		.order_missing = HOSTILE,
 	};
 	f = krt_report_add_finding(r);
 	*f = (struct krt_finding){
-		.rule = KRT_RULE_PERF_SYNC_HOT, .level = KRT_LEVEL_NOTE, .confidence = KRT_POSSIBLE, .pid = 4712,
-		.count = 16, .current = { .api = "cuStreamSynchronize" },
+		.rule = KRT_RULE_PERF_SYNC_HOT,
+		.level = KRT_LEVEL_NOTE,
+		.confidence = KRT_POSSIBLE,
+		.pid = 4712,
+		.count = 16,
+		.current = {.api = "cuStreamSynchronize"},
 	};
 	krt_report_sort(r);
 	return r;

@@ -142,7 +142,8 @@ static bool is_type(const cJSON *v, const char *t)
 	if (!strcmp(t, "string")) return cJSON_IsString(v);
 	if (!strcmp(t, "boolean")) return cJSON_IsBool(v);
 	if (!strcmp(t, "null")) return cJSON_IsNull(v);
-	if (!strcmp(t, "integer")) return cJSON_IsNumber(v) && v->valuedouble == (double)(int64_t)v->valuedouble;
+	if (!strcmp(t, "integer"))
+		return cJSON_IsNumber(v) && v->valuedouble == (double)(int64_t)v->valuedouble;
 	cr_assert_fail("schema: unknown type %s", t);
 	return false;
 }
@@ -160,8 +161,8 @@ static bool valid(const cJSON *v, const cJSON *s, const char *path)
 			continue;
 		if (!strcmp(key, "$ref")) {
 			cr_assert(!strncmp(k->valuestring, "#/definitions/", 14));
-			e = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItem(schema, "definitions"),
-							     k->valuestring + 14);
+			e = cJSON_GetObjectItemCaseSensitive(
+				cJSON_GetObjectItem(schema, "definitions"), k->valuestring + 14);
 			cr_assert(e, "schema: %s is not defined", k->valuestring);
 			if (!valid(v, e, path))
 				return false;
@@ -215,7 +216,8 @@ static bool valid(const cJSON *v, const cJSON *s, const char *path)
 			cJSON_ArrayForEach(e, v) {
 				const cJSON *p = cJSON_GetObjectItem(s, "properties");
 
-				if (cJSON_IsObject(v) && !cJSON_GetObjectItemCaseSensitive(p, e->string)) {
+				if (cJSON_IsObject(v) &&
+				    !cJSON_GetObjectItemCaseSensitive(p, e->string)) {
 					snprintf(sub, sizeof(sub), "%s.%s", path, e->string);
 					return fails(sub, "not in the schema");
 				}
@@ -300,7 +302,8 @@ Test(schema, a_full_report)
 	cr_assert_str_eq(cJSON_GetObjectItem(f, "stream")->valuestring, "stream 3 (0x55d0)");
 	cr_assert_eq(cJSON_GetObjectItem(f, "sequence")->valueint, 1842);
 	cr_assert_eq(cJSON_GetArraySize(cJSON_GetObjectItem(f, "stack")), 5);
-	cr_assert(strstr(text, "\\u003c/script\\u003e"), "a page that embeds the report would end here");
+	cr_assert(strstr(text, "\\u003c/script\\u003e"),
+		  "a page that embeds the report would end here");
 	cJSON_Delete(j);
 	free(text);
 	krt_report_destroy(r);
@@ -317,7 +320,8 @@ static void without_each_key(cJSON *root, cJSON *v)
 		next = e->next;
 		if (cJSON_IsObject(v)) {
 			cJSON_DetachItemViaPointer(v, e);
-			cr_assert_not(valid(root, schema, "report"), "without %s it still passed", e->string);
+			cr_assert_not(valid(root, schema, "report"), "without %s it still passed",
+				      e->string);
 			removed++;
 			/* back to its place */
 			if (next)
@@ -354,16 +358,19 @@ Test(schema, nothing_may_be_missing_or_added)
 
 Test(schema, has_the_promised_keys)
 {
-	static const char *const top[] = { "schema_version", "tool", "verdict", "coverage", "processes", "rules",
-					   "findings", "suppressed", "stats" };
-	static const char *const finding[] = { "fingerprint", "rule", "level", "confidence", "view", "message", "fix",
-					       "buffer", "current", "previous", "ordering", "count" };
+	static const char *const top[] = {"schema_version", "tool",	  "verdict",
+					  "coverage",	    "processes",  "rules",
+					  "findings",	    "suppressed", "stats"};
+	static const char *const finding[] = {"fingerprint", "rule",	 "level",    "confidence",
+					      "view",	     "message",	 "fix",	     "buffer",
+					      "current",     "previous", "ordering", "count"};
 	const cJSON *p = cJSON_GetObjectItem(schema, "properties");
 
 	for (unsigned i = 0; i < sizeof(top) / sizeof(*top); i++)
 		cr_assert(cJSON_HasObjectItem(p, top[i]), "%s", top[i]);
-	p = cJSON_GetObjectItem(cJSON_GetObjectItem(cJSON_GetObjectItem(schema, "definitions"), "finding"),
-				"properties");
+	p = cJSON_GetObjectItem(
+		cJSON_GetObjectItem(cJSON_GetObjectItem(schema, "definitions"), "finding"),
+		"properties");
 	for (unsigned i = 0; i < sizeof(finding) / sizeof(*finding); i++)
 		cr_assert(cJSON_HasObjectItem(p, finding[i]), "%s", finding[i]);
 }
@@ -395,7 +402,8 @@ Test(verdict, follows_findings_and_coverage)
 	cr_assert_eq(krt_report_verdict(r), KRT_VERDICT_INCONCLUSIVE);
 	p = krt_report_add_process(r);
 	p->used_cuda = true;
-	cr_assert_eq(krt_report_verdict(r), KRT_VERDICT_CLEAN, "a helper without CUDA is no reason");
+	cr_assert_eq(krt_report_verdict(r), KRT_VERDICT_CLEAN,
+		     "a helper without CUDA is no reason");
 	f = krt_report_add_finding(r);
 	f->level = KRT_LEVEL_NOTE;
 	cr_assert_eq(krt_report_verdict(r), KRT_VERDICT_CLEAN, "notes alone are clean");

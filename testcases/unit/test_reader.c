@@ -42,7 +42,8 @@ static void open_reader(bool live)
 	cr_assert_null(krt_reader_process(reader, -1));
 }
 
-/* How many of the next n calls do not have t1 2, 4, 6, ... (one assertion: they cost under valgrind). */
+/* How many of the next n calls do not have t1 2, 4, 6, ... (one assertion: they cost under
+ * valgrind). */
 static uint64_t next_t1(void);
 static unsigned out_of_order(unsigned n)
 {
@@ -254,8 +255,8 @@ Test(reader, windows_pads_and_split_records)
 		cr_assert_eq(rec->kind, KRT_REC_PARAMS);
 		cr_assert_eq(rec->flags, 0);
 		cr_assert_eq(got, len);
-		cr_assert(!memcmp((const char *)rec + sizeof(*rec), (const char *)big + sizeof(*rec),
-				  len - sizeof(*rec)));
+		cr_assert(!memcmp((const char *)rec + sizeof(*rec),
+				  (const char *)big + sizeof(*rec), len - sizeof(*rec)));
 	}
 	cr_assert_eq(out_of_order(20000), 0);
 	cr_assert_eq(next_t1(), 0);
@@ -279,7 +280,8 @@ Test(reader, what_was_read_is_given_back)
 	snprintf(path, sizeof(path), "%s/%s.1", dir, w.name);
 	cr_assert_eq(stat(path, &st), 0);
 	cr_assert_gt(st.st_size, 6 * KRT_WINDOW);
-	cr_assert_leq(st.st_blocks * 512, 2 * KRT_WINDOW, "%lld blocks are left", (long long)st.st_blocks);
+	cr_assert_leq(st.st_blocks * 512, 2 * KRT_WINDOW, "%lld blocks are left",
+		      (long long)st.st_blocks);
 	/* and it goes on behind the hole */
 	tw_call(&w, 1, 1, NULL, 0);
 	cr_assert_eq(next_t1(), 60002);
@@ -372,7 +374,8 @@ static unsigned small_trace(void)
 		struct krt_rec_kernel k;
 		struct krt_param p[2];
 		char name[8];
-	} kn = { .k = { .h.kind = KRT_REC_KERNEL, .id = 1, .nparams = 2, .name_len = 5 }, .name = "saxpy" };
+	} kn = {.k = {.h.kind = KRT_REC_KERNEL, .id = 1, .nparams = 2, .name_len = 5},
+		.name = "saxpy"};
 	struct {
 		struct krt_rec_module m;
 		char path[16];
@@ -453,7 +456,8 @@ Test(reader, truncated_anywhere)
 		b = slurp(path, &n);
 		for (size_t cut = 0; cut < n; cut += 64) {
 			spew(path, b, cut);
-			cr_assert_not(read_again(&records), "%s cut at %zu passed as whole", file[k], cut);
+			cr_assert_not(read_again(&records), "%s cut at %zu passed as whole",
+				      file[k], cut);
 			cr_assert_lt(records, all);
 			bad++;
 		}
@@ -491,7 +495,8 @@ Test(reader, any_byte_flipped)
 			b[i] = old;
 			bad += !read_again(&records);
 			if (records > all + 64)
-				cr_assert_fail("%s byte %zu: %u records out of %u", file[k], i, records, all);
+				cr_assert_fail("%s byte %zu: %u records out of %u", file[k], i,
+					       records, all);
 		}
 		spew(path, b, n);
 		free(b);
@@ -508,21 +513,23 @@ Test(reader, another_version_or_table_is_told)
 	w.h->version = 99;
 	reader = krt_reader_open(dir, false, err, sizeof(err));
 	cr_assert_not(drain(&records));
-	cr_assert(strstr(krt_proc_error(proc), "trace version 99: this krtsan reads version 1"), "%s",
-		  krt_proc_error(proc));
+	cr_assert(strstr(krt_proc_error(proc), "trace version 99: this krtsan reads version 1"),
+		  "%s", krt_proc_error(proc));
 	krt_reader_close(reader);
 	w.h->version = KRT_TRACE_VERSION;
 	w.h->api_hash ^= 1;
 	reader = krt_reader_open(dir, false, err, sizeof(err));
 	cr_assert_not(drain(&records));
-	cr_assert(strstr(krt_proc_error(proc), "another entry-point table"), "%s", krt_proc_error(proc));
+	cr_assert(strstr(krt_proc_error(proc), "another entry-point table"), "%s",
+		  krt_proc_error(proc));
 	krt_reader_close(reader);
 	tw_close(&w);
 }
 
 Test(reader, damage_ends_the_process_at_once)
 {
-	struct krt_rec_call c = { .h = { .size = sizeof(c), .kind = KRT_REC_CALL }, .api = KRT_NR_APIS, .t1 = 5 };
+	struct krt_rec_call c = {
+		.h = {.size = sizeof(c), .kind = KRT_REC_CALL}, .api = KRT_NR_APIS, .t1 = 5};
 	unsigned records;
 	char err[256];
 
@@ -531,12 +538,14 @@ Test(reader, damage_ends_the_process_at_once)
 	tw_raw(&w, 1, &c, sizeof(c)); /* no such entry point */
 	tw_publish(&w, 1);
 	tw_call_at(&w, 2, 1, 3, 4, NULL, 0);
-	tw_call_at(&w, 2, 1, 5, 8, NULL, 0); /* after the damage: would lack what lane 1 did in between */
+	tw_call_at(&w, 2, 1, 5, 8, NULL,
+		   0); /* after the damage: would lack what lane 1 did in between */
 	tw_exit(&w, 0);
 	reader = krt_reader_open(dir, false, err, sizeof(err));
 	cr_assert_not(drain(&records));
 	cr_assert_eq(records, 2);
-	cr_assert(strstr(krt_proc_error(proc), ".1: damaged at byte 56"), "%s", krt_proc_error(proc));
+	cr_assert(strstr(krt_proc_error(proc), ".1: damaged at byte 56"), "%s",
+		  krt_proc_error(proc));
 	krt_reader_close(reader);
 	tw_close(&w);
 }

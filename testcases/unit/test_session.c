@@ -56,7 +56,8 @@ static void race(struct tw *w)
 		tw_record(w, 1, &made, sizeof(made));
 	}
 	for (unsigned i = 0; i < 2; i++)
-		tw_call(w, 1, KRT_API_cuMemsetD8Async, (uint64_t[]){ 0x7000, i, 4096, i ? 0x22 : 0x11 }, 4);
+		tw_call(w, 1, KRT_API_cuMemsetD8Async,
+			(uint64_t[]){0x7000, i, 4096, i ? 0x22 : 0x11}, 4);
 }
 
 static struct krt_report *report_of(bool live)
@@ -96,7 +97,8 @@ Test(session, a_tree_in_one_report)
 		cr_assert_eq(r->finding[i].level, KRT_LEVEL_ERROR);
 		cr_assert_eq(r->finding[i].pid, i ? 900 : 800);
 	}
-	cr_assert_eq(r->finding[0].fingerprint, r->finding[1].fingerprint, "one bug, whatever the process");
+	cr_assert_eq(r->finding[0].fingerprint, r->finding[1].fingerprint,
+		     "one bug, whatever the process");
 	cr_assert(krt_report_complete(r));
 	krt_report_destroy(r);
 	tw_close(&a);
@@ -236,7 +238,8 @@ Test(session, exit_codes)
 
 			f->level = level;
 			opt.fail_on = on;
-			cr_assert_eq(krt_output_fails(r, &opt), fails, "level %u, fail_on %u", level, on);
+			cr_assert_eq(krt_output_fails(r, &opt), fails, "level %u, fail_on %u",
+				     level, on);
 			opt.require = KRT_REQUIRE_none;
 			cr_assert_eq(krt_output_exit_code(r, &opt, 0), fails ? 66 : 0);
 			opt.require = KRT_REQUIRE_complete;
@@ -263,8 +266,9 @@ Test(session, options_as_text_read_back)
 	cr_assert_str_eq(text, "");
 	free(text);
 	for (unsigned i = 0; i < sizeof(set) / sizeof(*set); i++)
-		cr_assert_eq(krt_options_set(&opt, set[i][0], strlen(set[i][0]), set[i][1], strlen(set[i][1]), err,
-					     sizeof(err)), 0, "%s", err);
+		cr_assert_eq(krt_options_set(&opt, set[i][0], strlen(set[i][0]), set[i][1],
+					     strlen(set[i][1]), err, sizeof(err)),
+			     0, "%s", err);
 	text = krt_options_text(&opt);
 	krt_options_init(&back);
 	cr_assert_eq(krt_options_parse(&back, text, err, sizeof(err)), 0, "%s: %s", text, err);

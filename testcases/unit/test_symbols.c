@@ -32,13 +32,15 @@ static int find_self(struct dl_phdr_info *info, size_t size, void *data)
 			m->base = from < m->base ? from : m->base;
 			m->end = to > m->end ? to : m->end;
 		} else if (ph->p_type == PT_NOTE) {
-			const char *at = (const char *)(info->dlpi_addr + ph->p_vaddr), *end = at + ph->p_memsz;
+			const char *at = (const char *)(info->dlpi_addr + ph->p_vaddr),
+				   *end = at + ph->p_memsz;
 
 			while (at + sizeof(ElfW(Nhdr)) <= end) {
 				const ElfW(Nhdr) *n = (const void *)at;
 				const char *desc = at + sizeof(*n) + ((n->n_namesz + 3) & ~3u);
 
-				if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && n->n_descsz <= 20) {
+				if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
+				    n->n_descsz <= 20) {
 					memcpy(m->build_id, desc, n->n_descsz);
 					m->build_id_len = (uint8_t)n->n_descsz;
 				}
@@ -110,7 +112,8 @@ Test(symbols, function_file_and_line)
 	krt_symbols_stack(s, 3, &st, a);
 	cr_assert_eq(st.depth, 1);
 	cr_assert_str_eq(st.frame[0].function, "outer_function");
-	cr_assert(strstr(st.frame[0].file, "testcases/unit/test_symbols.c"), "%s", st.frame[0].file);
+	cr_assert(strstr(st.frame[0].file, "testcases/unit/test_symbols.c"), "%s",
+		  st.frame[0].file);
 	cr_assert_eq(st.frame[0].line, line_outer);
 	cr_assert_eq(st.frame[0].offset, pc_outer - self->bias);
 	cr_assert_not(st.frame[0].internal);
@@ -171,7 +174,8 @@ Test(symbols, a_replaced_file_is_not_believed)
 
 Test(symbols, objects_that_are_no_objects)
 {
-	static const char *const path[] = { "/nonexistent", "/dev/zero", "/etc/passwd", "/tmp", "[vdso]", "" };
+	static const char *const path[] = {"/nonexistent", "/dev/zero", "/etc/passwd",
+					   "/tmp",	   "[vdso]",	""};
 	struct krt_symbols *s = krt_symbols_new();
 	struct krt_arena *a = krt_arena_new();
 	struct krt_frame f;
@@ -193,7 +197,8 @@ Test(symbols, objects_that_are_no_objects)
 		cr_assert_str_eq(st.frame[0].module, path[i]);
 		cr_assert_null(st.frame[0].function);
 	}
-	cr_assert_lt(krt_symbols_module(s, 0, self, sizeof(*self) - 8), 0, "a record that is too short");
+	cr_assert_lt(krt_symbols_module(s, 0, self, sizeof(*self) - 8), 0,
+		     "a record that is too short");
 	krt_symbols_destroy(s);
 	krt_arena_destroy(a);
 }
@@ -234,14 +239,16 @@ Test(symbols, cudart_and_launch_stubs_are_no_call_site)
 		const char *function;
 		bool internal;
 	} want[] = {
-		{ "cuLaunchKernel", true },
-		{ "__cudart600", true },
-		{ "cudaLaunchKernel", true },
-		{ "cudaError cudaLaunchKernel<char>(char const*, dim3, dim3, void**, unsigned long, CUstream_st*)", true },
-		{ "__device_stub__Z5saxpyfPf(float, float*)", true },
-		{ "saxpy(float, float*)", true },
-		{ "step()", false },
-		{ "cudaHelperOfTheUser", false }, /* beyond the call site everything is the user's */
+		{"cuLaunchKernel", true},
+		{"__cudart600", true},
+		{"cudaLaunchKernel", true},
+		{"cudaError cudaLaunchKernel<char>(char const*, dim3, dim3, void**, unsigned long, "
+		 "CUstream_st*)",
+		 true},
+		{"__device_stub__Z5saxpyfPf(float, float*)", true},
+		{"saxpy(float, float*)", true},
+		{"step()", false},
+		{"cudaHelperOfTheUser", false}, /* beyond the call site everything is the user's */
 	};
 	struct krt_symbols *s = krt_symbols_new();
 	struct krt_arena *a = krt_arena_new();

@@ -37,7 +37,8 @@ Test(text, a_finding_says_it_all)
 		"==4711== krtsan: error KRT-RACE-RAW (certain)  [id 00003f9c21a07b44]\n",
 		"==4711==   the copy reads what the other still writes\n",
 		"==4711==   read by cuMemcpyDtoHAsync_v2 on stream 3 (0x55d0), #1842\n",
-		"==4711==   of bytes +0x0..+0x400000 (4.0 MiB) of device memory \"act0\" 0x7f1000000000 (64.0 MiB), "
+		"==4711==   of bytes +0x0..+0x400000 (4.0 MiB) of device memory \"act0\" "
+		"0x7f1000000000 (64.0 MiB), "
 		"allocated by cuMemAlloc_v2 #12, freed by cuMemFree_v2 #20\n",
 		"==4711==   after write by cuLaunchKernel \"gemm_f16\" on stream 2 (0x55c0), #1839 "
 		"(known from annotation)\n",
@@ -61,7 +62,8 @@ Test(text, a_finding_says_it_all)
 		cr_assert(at, "line %u missing or out of place: %s\n%s", i, line[i], text);
 	}
 	cr_assert(strstr(text, "documented view only"));
-	cr_assert_str_eq(last_line(), "==4711== krtsan: 1 error, 1 warning, 1 note; findings; analysis complete "
+	cr_assert_str_eq(last_line(),
+			 "==4711== krtsan: 1 error, 1 warning, 1 note; findings; analysis complete "
 			 "(18,205 calls, 0 dropped)\n");
 	cr_assert_not(strstr(text, "KRT-PERF-SYNC-HOT"), "possible ones are only counted");
 	cr_assert(strstr(text, "1 finding below show=likely not shown"));
@@ -89,11 +91,12 @@ Test(text, no_control_character_reaches_the_terminal)
 
 	krt_coverage_reason(&r->process[0].coverage, KRT_REASON_INTERNAL, "%s", HOSTILE);
 	for (unsigned full = 0; full < 2; full++) {
-		render(r, (struct krt_writer){ .pid = 1, .show = KRT_POSSIBLE, .full_stacks = full });
+		render(r, (struct krt_writer){.pid = 1, .show = KRT_POSSIBLE, .full_stacks = full});
 		for (const char *c = text; *c; c++) {
 			cr_assert((unsigned char)*c >= 0x20 || *c == '\n', "byte %02x", *c);
 			if (*c == '\n')
-				cr_assert(!c[1] || !strncmp(c + 1, "==", 2), "a line without prefix: %.40s", c + 1);
+				cr_assert(!c[1] || !strncmp(c + 1, "==", 2),
+					  "a line without prefix: %.40s", c + 1);
 		}
 		cr_assert(strstr(text, "\\x1b[31m"));
 		cr_assert(strstr(text, "\\xc2\\x9b"));
@@ -135,8 +138,10 @@ Test(text, why_it_is_incomplete)
 	struct krt_process *p;
 
 	render(r, (struct krt_writer){ .pid = 5 });
-	cr_assert_str_eq(text, "==5== krtsan: 0 errors, 0 warnings, 0 notes; inconclusive; analysis incomplete: "
-			 "no CUDA call seen (0 calls, 0 dropped)\n");
+	cr_assert_str_eq(
+		text,
+		"==5== krtsan: 0 errors, 0 warnings, 0 notes; inconclusive; analysis incomplete: "
+		"no CUDA call seen (0 calls, 0 dropped)\n");
 	free(text);
 	p = krt_report_add_process(r);
 	p->used_cuda = true;
@@ -145,8 +150,11 @@ Test(text, why_it_is_incomplete)
 	krt_coverage_reason(&p->coverage, KRT_REASON_DROPPED, "%d records", 1234);
 	krt_coverage_reason(&p->coverage, KRT_REASON_LOST, NULL);
 	render(r, (struct krt_writer){ .pid = 5 });
-	cr_assert_str_eq(text, "==5== krtsan: 0 errors, 0 warnings, 0 notes; inconclusive; analysis incomplete: "
-			 "records were dropped: 1234 records; a process of the tree was lost (1 call, 1,234 dropped)\n");
+	cr_assert_str_eq(
+		text,
+		"==5== krtsan: 0 errors, 0 warnings, 0 notes; inconclusive; analysis incomplete: "
+		"records were dropped: 1234 records; a process of the tree was lost (1 call, 1,234 "
+		"dropped)\n");
 	free(text);
 	krt_report_destroy(r);
 }

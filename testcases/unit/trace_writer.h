@@ -98,7 +98,8 @@ static inline void tw_pad(struct tw *w, unsigned lane)
 }
 
 /* One record, split at windows (or after `part` bytes, 0: as needed). */
-static inline void tw_record_parts(struct tw *w, unsigned lane, const void *rec, size_t len, size_t part)
+static inline void tw_record_parts(struct tw *w, unsigned lane, const void *rec, size_t len,
+				   size_t part)
 {
 	const char *at = rec;
 	struct krt_rec head = *(const struct krt_rec *)rec;
@@ -151,13 +152,17 @@ static inline uint64_t tw_ticket(struct tw *w)
 }
 
 /* A call without blobs; t1 0: takes tickets. */
-static inline uint64_t tw_call_at(struct tw *w, unsigned lane, unsigned api, uint64_t t0, uint64_t t1,
-				  const uint64_t *args, unsigned argc)
+static inline uint64_t tw_call_at(struct tw *w, unsigned lane, unsigned api, uint64_t t0,
+				  uint64_t t1, const uint64_t *args, unsigned argc)
 {
 	struct {
 		struct krt_rec_call c;
 		uint64_t args[KRT_MAX_ARGS];
-	} r = { .c = { .h.kind = KRT_REC_CALL, .api = (uint16_t)api, .argc = (uint16_t)argc, .t0 = t0, .t1 = t1 } };
+	} r = {.c = {.h.kind = KRT_REC_CALL,
+		     .api = (uint16_t)api,
+		     .argc = (uint16_t)argc,
+		     .t0 = t0,
+		     .t1 = t1}};
 
 	if (argc)
 		memcpy(r.args, args, argc * sizeof(*args));
@@ -165,7 +170,8 @@ static inline uint64_t tw_call_at(struct tw *w, unsigned lane, unsigned api, uin
 	return t1;
 }
 
-static inline uint64_t tw_call(struct tw *w, unsigned lane, unsigned api, const uint64_t *args, unsigned argc)
+static inline uint64_t tw_call(struct tw *w, unsigned lane, unsigned api, const uint64_t *args,
+			       unsigned argc)
 {
 	uint64_t t0 = tw_ticket(w);
 
@@ -174,7 +180,8 @@ static inline uint64_t tw_call(struct tw *w, unsigned lane, unsigned api, const 
 
 static inline void tw_thread(struct tw *w, unsigned lane, int tid)
 {
-	struct krt_rec_thread t = { .h.kind = KRT_REC_THREAD, .tid = tid, .serial = lane, .name = "test" };
+	struct krt_rec_thread t = {
+		.h.kind = KRT_REC_THREAD, .tid = tid, .serial = lane, .name = "test"};
 
 	tw_record(w, lane, &t, sizeof(t));
 	w->h->slot[lane].tid = tid;
