@@ -82,7 +82,7 @@ void sim_free(void *p)
 		return;
 	h = (struct hdr *)((char *)p - HDR);
 	if (h->cls >= NCLASS) {
-		munmap(h, h->cls);
+		sim_munmap(h, h->cls);
 		return;
 	}
 	pthread_mutex_lock(&heap_lock);

@@ -223,7 +223,7 @@ static void arena_open(struct arena *a, uint64_t hint, uint64_t size)
 
 		p = mmap((void *)hint, size, prot, fl | MAP_FIXED_NOREPLACE, -1, 0);
 		if (p != MAP_FAILED && p != (void *)hint) {
-			munmap(p, size); /* an old kernel took it for a hint */
+			sim_munmap(p, size); /* an old kernel took it for a hint */
 			p = MAP_FAILED;
 		}
 		if (p == MAP_FAILED)
@@ -1020,7 +1020,7 @@ static struct alloc *map_new(struct ctx *c, enum mem_kind k, size_t size)
 		return NULL;
 	a = mem_new(k, c, c->dev, (uint64_t)p, size);
 	if (!a) {
-		munmap(p, len);
+		sim_munmap(p, len);
 		return NULL;
 	}
 	a->map = p;
@@ -1034,7 +1034,7 @@ static void map_free(struct alloc *a)
 	size_t n = a->map_len;
 
 	mem_del(a);
-	munmap(p, n);
+	sim_munmap(p, n);
 }
 
 API(cuMemAllocManaged, (CUdeviceptr *out, size_t size, unsigned flags))
@@ -1472,7 +1472,7 @@ API(cuMemAddressReserve, (CUdeviceptr *out, size_t size, size_t align, CUdevicep
 	if (at && !(at % align)) {
 		p = mmap((void *)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 		if (p != MAP_FAILED && p != (char *)at) {
-			munmap(p, size);
+			sim_munmap(p, size);
 			p = MAP_FAILED;
 		}
 	}
@@ -1484,8 +1484,8 @@ API(cuMemAddressReserve, (CUdeviceptr *out, size_t size, size_t align, CUdevicep
 		}
 		lo = ((uint64_t)p + align - 1) & ~(uint64_t)(align - 1);
 		if (lo > (uint64_t)p)
-			munmap(p, lo - (uint64_t)p);
-		munmap((void *)(lo + size), (uint64_t)p + align - lo);
+			sim_munmap(p, lo - (uint64_t)p);
+		sim_munmap((void *)(lo + size), (uint64_t)p + align - lo);
 		p = (char *)lo;
 	}
 	*r = (struct resv){ resvs, (uint64_t)p, size };
@@ -1506,7 +1506,7 @@ API(cuMemAddressFree, (CUdeviceptr d, size_t size))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	*p = r->next;
 	sim_free(r);
-	munmap((void *)d, size);
+	sim_munmap((void *)d, size);
 	LEAVE(CUDA_SUCCESS);
 }
 

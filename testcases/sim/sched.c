@@ -38,14 +38,20 @@
 pthread_mutex_t sim_mutex = PTHREAD_MUTEX_INITIALIZER;
 unsigned sim_pending;
 
+#define MANY 100000u /* operations that the worker's stack can still follow */
+
 static pthread_cond_t work_cv = PTHREAD_COND_INITIALIZER; /* the worker has something to do */
 static pthread_cond_t done_cv = PTHREAD_COND_INITIALIZER; /* an operation has finished */
 
 static struct op *head, *tail;     /* unfinished operations, oldest first */
+static struct strm *busy;          /* streams with unfinished operations, latest submission last */
+static struct strm *busy_last;
+static struct strm bare;           /* operations without a stream; no order among them */
 static uint64_t seq;
 static uint64_t now_ns;            /* host clock */
 static uint64_t world = 1;         /* changes whenever an operation has finished or memory may have changed */
 static uint64_t visit;
+static bool any_blocked;
 static uint64_t calls;             /* that do something */
 static unsigned streak;            /* queries in a row that found work unfinished */
 static atomic_uint callers;        /* threads that want the lock */
@@ -57,6 +63,7 @@ struct waiter {
 	struct op **ops;
 	unsigned n;
 	int turns;
+	bool told;
 };
 static struct waiter *waiters;
 
@@ -217,6 +224,68 @@ bool op_reaches(struct op *from, struct op *to)
 	return found;
 }
 
+static struct strm *home(const struct op *op)
+{
+	return op->st ? op->st : &bare;
+}
+
+static void busy_remove(struct strm *s)
+{
+	if (s->busy_prev)
+		s->busy_prev->busy_next = s->busy_next;
+	else
+		busy = s->busy_next;
+	if (s->busy_next)
+		s->busy_next->busy_prev = s->busy_prev;
+	else
+		busy_last = s->busy_prev;
+}
+
+static void stream_add(struct op *op)
+{
+	struct strm *s = home(op);
+
+	if (s->last) {
+		busy_remove(s);
+		s->last->snext = op;
+	} else {
+		s->first = op;
+		s->lo = UINT64_MAX;
+		s->hi = 0;
+	}
+	op->sprev = s->last;
+	s->last = op;
+	s->busy_prev = busy_last;
+	s->busy_next = NULL;
+	if (busy_last)
+		busy_last->busy_next = s;
+	else
+		busy = s;
+	busy_last = s;
+	for (unsigned i = 0; i < op->nrng; i++) {
+		if (op->rng[i].lo < s->lo)
+			s->lo = op->rng[i].lo;
+		if (op->rng[i].hi > s->hi)
+			s->hi = op->rng[i].hi;
+	}
+}
+
+static void stream_del(struct op *op)
+{
+	struct strm *s = home(op);
+
+	if (op->sprev)
+		op->sprev->snext = op->snext;
+	else
+		s->first = op->snext;
+	if (op->snext)
+		op->snext->sprev = op->sprev;
+	else
+		s->last = op->sprev;
+	if (!s->first)
+		busy_remove(s);
+}
+
 void op_submit_bare(struct op *op)
 {
 	op->seq = ++seq;
@@ -230,6 +299,7 @@ void op_submit_bare(struct op *op)
 	else
 		head = op;
 	tail = op;
+	stream_add(op);
 	sim_pending++;
 	if (sim_pending == 1)
 		pthread_cond_signal(&work_cv);
@@ -284,6 +354,32 @@ static const char *kind_name(unsigned k)
 	return n[k];
 }
 
+static bool all_done(const struct waiter *w)
+{
+	for (unsigned i = 0; i < w->n; i++)
+		if (!w->ops[i]->done)
+			return false;
+	return true;
+}
+
+/* A waiter that has what it wanted stays listed until its thread has woken up. */
+static bool unserved(const struct waiter *w)
+{
+	return w->turns && !all_done(w);
+}
+
+/* Wakes those that have what they waited for, and nobody in vain. */
+static void tell(void)
+{
+	bool any = false;
+
+	for (struct waiter *w = waiters; w; w = w->next)
+		if (!w->told && !unserved(w))
+			any = w->told = true;
+	if (any)
+		pthread_cond_broadcast(&done_cv);
+}
+
 static void complete(struct op *op)
 {
 	struct strm *st = op->st;
@@ -298,6 +394,7 @@ static void complete(struct op *op)
 		op->next->prev = op->prev;
 	else
 		tail = op->prev;
+	stream_del(op);
 	sim_pending--;
 	if (op->vend < op->vstart)
 		op->vend = op->vstart + op->cost;
@@ -317,7 +414,7 @@ static void complete(struct op *op)
 	}
 	if (st && st->dead)
 		sim_streams_reap(st->ctx);
-	pthread_cond_broadcast(&done_cv);
+	tell();
 }
 
 /* One turn of an operation that may run. */
@@ -340,7 +437,7 @@ static void turn(struct op *op)
 	else if (r == STEP_AGAIN)
 		op->yielded = true;
 	else
-		op->blocked = true;
+		op->blocked = any_blocked = true;
 	op_put(op);
 }
 
@@ -354,28 +451,71 @@ static bool overlap(const struct op *x, const struct op *y)
 	return false;
 }
 
-/* Does y wait for something that is being picked for? */
+/* Does y wait for something that is being picked for?  Answers are kept for one stamp. */
 static bool needs_path(struct op *y, uint64_t stamp)
 {
-	if (y->onpath)
-		return true;
+	bool r = y->onpath;
+
 	if (y->visit == stamp)
-		return false;
+		return y->needs;
+	for (unsigned i = 0; i < y->ndep && !r; i++)
+		r = !y->dep[i]->done && needs_path(y->dep[i], stamp);
 	y->visit = stamp;
-	for (unsigned i = 0; i < y->ndep; i++)
-		if (!y->dep[i]->done && needs_path(y->dep[i], stamp))
+	y->needs = r;
+	return r;
+}
+
+static bool in_box(const struct op *x, const struct strm *s)
+{
+	for (unsigned i = 0; i < x->nrng; i++)
+		if (x->rng[i].lo < s->hi && s->lo < x->rng[i].hi)
 			return true;
 	return false;
 }
 
-/* The operation to give a turn so that x gets nearer to its end, or NULL.  stuck: stamp of this search. */
-static struct op *pick(struct op *x, uint64_t stuck)
+static struct op *pick(struct op *x, uint64_t search);
+
+/*
+ * The adversary: an operation that was submitted after x, is not ordered after
+ * it and may touch the same bytes goes first.  Seeds above 1 also let others go
+ * first, now and then.
+ */
+static struct op *pick_rival(struct op *x, uint64_t search)
 {
+	bool newest = sim_opt.seed == 1 || mix(x->seq, 2) & 1;
+	uint64_t stamp = ++visit;
 	struct op *r = NULL, *c;
+
+	for (struct strm *s = newest ? busy_last : busy; s && !r; s = newest ? s->busy_prev : s->busy_next) {
+		bool near;
+
+		if (s == x->st || s->last->seq < x->seq)
+			continue;
+		near = in_box(x, s);
+		if (!near && (sim_opt.seed == 1 || mix(x->seq, s->last->seq) & 3))
+			continue;
+		for (c = s->last; c && c->seq > x->seq && !r; c = c->sprev) {
+			if (!c->onpath && (!near || overlap(x, c)) && !needs_path(c, stamp))
+				if (!(r = pick(c, search)))
+					stamp = ++visit; /* others looked meanwhile */
+			if (!near)
+				break;
+		}
+	}
+	return r;
+}
+
+/*
+ * The operation to give a turn so that x gets nearer to its end, or NULL.
+ * search: stamp of this search, in which nothing is looked at twice in vain.
+ */
+static struct op *pick(struct op *x, uint64_t search)
+{
+	struct op *r = NULL;
 	bool waiting = false;
 	unsigned n = x->ndep, at = 0;
 
-	if (x->onpath || x->stuck == stuck)
+	if (x->onpath || x->stuck == search)
 		return NULL;
 	x->onpath = true;
 	if (n > 1 && sim_opt.seed > 1)
@@ -386,67 +526,32 @@ static struct op *pick(struct op *x, uint64_t stuck)
 		if (d->done)
 			continue;
 		waiting = true;
-		r = pick(d, stuck);
+		r = pick(d, search);
 	}
 	if (!r && !waiting) {
-		if (!x->started && sim_opt.seed) {
-			bool newest = sim_opt.seed == 1 || mix(x->seq, 2) & 1;
-
-			for (c = newest ? tail : x->next; c && c != x && !r; c = newest ? c->prev : c->next) {
-				if (c->onpath || (c->st && c->st == x->st))
-					continue;
-				if (!overlap(x, c) && (sim_opt.seed == 1 || mix(x->seq, c->seq) & 3))
-					continue;
-				if (needs_path(c, ++visit))
-					continue;
-				r = pick(c, stuck);
-			}
-		}
+		if (!x->started && sim_opt.seed)
+			r = pick_rival(x, search);
 		if (!r && !x->yielded && !x->blocked)
 			r = x;
 	}
 	x->onpath = false;
 	if (!r)
-		x->stuck = stuck;
+		x->stuck = search;
 	return r;
 }
 
-static struct op *pick_top(struct op *x)
-{
-	static uint64_t search;
-
-	return x->done ? NULL : pick(x, ++search);
-}
+static uint64_t searches;
 
 /* Anything that can move, in an order of the seed's. */
 static struct op *pick_any(void)
 {
-	struct op *c;
+	bool oldest = sim_opt.seed == 0 || (sim_opt.seed > 1 && mix(head ? head->seq : 0, 3) & 1);
+	struct op *c = NULL;
 
-	if (sim_opt.seed == 0 || (sim_opt.seed > 1 && mix(head ? head->seq : 0, 3) & 1)) {
-		for (struct op *o = head; o; o = o->next)
-			if ((c = pick_top(o)))
-				return c;
-	} else {
-		for (struct op *o = tail; o; o = o->prev)
-			if ((c = pick_top(o)))
-				return c;
-	}
-	return NULL;
-}
-
-static bool all_done(const struct waiter *w)
-{
-	for (unsigned i = 0; i < w->n; i++)
-		if (!w->ops[i]->done)
-			return false;
-	return true;
-}
-
-/* A waiter that has what it wanted stays listed until its thread has woken up. */
-static bool unserved(const struct waiter *w)
-{
-	return w->turns && !all_done(w);
+	searches++;
+	for (struct op *o = oldest ? head : tail; o && !c; o = oldest ? o->next : o->prev)
+		c = pick(o, searches);
+	return c;
 }
 
 static bool anyone_waits(void)
@@ -462,23 +567,26 @@ static struct op *pick_waited(struct waiter **by)
 {
 	struct op *c;
 
+	searches++;
 	for (struct waiter *w = waiters; w; w = w->next) {
+		unsigned at;
+
 		if (!unserved(w))
 			continue;
 		*by = w;
 		if (sim_opt.seed == 0) {
-			for (unsigned i = 0; i < w->n; i++)
-				if (!w->ops[i]->done)
-					for (struct op *o = head; o; o = o->next)
-						if ((c = pick_top(o)))
-							return c;
+			for (struct op *o = head; o; o = o->next)
+				if ((c = pick(o, searches)))
+					return c;
 			continue;
 		}
-		unsigned at = sim_opt.seed == 1 ? w->n - 1 : mix(w->n ? w->ops[0]->seq : 0, 4) % (w->n ? w->n : 1);
+		at = sim_opt.seed == 1 ? w->n - 1 : mix(w->ops[0]->seq, 4) % w->n;
+		for (unsigned i = 0; i < w->n; i++) {
+			struct op *o = w->ops[(at + w->n - i) % w->n];
 
-		for (unsigned i = 0; i < w->n; i++)
-			if ((c = pick_top(w->ops[(at + w->n - i) % w->n])))
+			if (!o->done && (c = pick(o, searches)))
 				return c;
+		}
 	}
 	*by = NULL;
 	return NULL;
@@ -615,21 +723,21 @@ static void *worker(void *arg)
 		if (!c) {
 			/* A turn that was asked for and cannot be given. */
 			for (struct waiter *w = waiters; w; w = w->next)
-				if (w->turns > 0) {
+				if (w->turns > 0)
 					w->turns = 0;
-					pthread_cond_broadcast(&done_cv);
-				}
+			tell();
 			c = pick_any();
 		}
 		if (c) {
 			last_world = world;
 			turn(c);
 			if (by && by->turns > 0 && --by->turns == 0)
-				pthread_cond_broadcast(&done_cv);
+				tell();
 			if (world != last_world) {
 				vain = 0;
-				for (struct op *o = head; o; o = o->next)
+				for (struct op *o = head; any_blocked && o; o = o->next)
 					o->blocked = false;
+				any_blocked = false;
 			}
 			continue;
 		}
@@ -652,8 +760,12 @@ int sim_start_thread(void *(*fn)(void *), void *arg)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&at);
 	pthread_attr_setdetachstate(&at, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&at, 8u << 20);
+	pthread_attr_setstacksize(&at, 128u << 20);
 	r = pthread_create(&t, &at, fn, arg);
+	if (r) {
+		pthread_attr_setstacksize(&at, 8u << 20);
+		r = pthread_create(&t, &at, fn, arg);
+	}
 	pthread_attr_destroy(&at);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return r;
@@ -823,8 +935,22 @@ void sim_call_begins(bool counts)
 		calls++;
 		streak = 0;
 	}
-	if (sim_pending > sim_opt.max_pending)
-		sim_wait_op(head);
+	/*
+	 * A full queue: the call gives the device a few turns.  Where none can be
+	 * had (all wait for the program) the queue grows; the program must go on.
+	 */
+	if (sim_pending > sim_opt.max_pending) {
+		struct op *mid = head;
+		struct waiter w = { .ops = &mid, .n = 1, .turns = (int)sim_opt.max_pending };
+
+		for (unsigned i = 0; i < sim_opt.max_pending / 2; i++)
+			mid = mid->next;
+		op_get(mid);
+		if (sim_pending > MANY)
+			w.turns = -1;
+		wait_in(&w);
+		op_put(mid);
+	}
 }
 
 void sim_leave(void)

@@ -32,8 +32,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#define SIM_HIDDEN    __attribute__((visibility("hidden")))
 #define SIM_EXPORT    __attribute__((visibility("default")))
 #define SIM_MAX_DEVS  8
 #define SIM_SMS       16
@@ -66,6 +67,11 @@ extern struct sim_opts sim_opt;
 void *sim_alloc(size_t n); /* zeroed; NULL on failure */
 void sim_free(void *p);
 void *sim_grow(void *p, size_t old, size_t n);
+/* Not libc's: a preload library that watches the program's munmap need not see ours. */
+static inline int sim_munmap(void *p, size_t n)
+{
+	return (int)syscall(SYS_munmap, p, n);
+}
 
 /* ---- handles ---- */
 
@@ -100,11 +106,12 @@ struct rng {
 
 struct op {
 	struct op *next, *prev;          /* pending list, by seq */
+	struct op *snext, *sprev;        /* the same of its stream */
 	uint64_t seq;                    /* order of submission */
 	unsigned refs;
 	uint8_t kind;
 	bool queued, started, done;
-	bool onpath, yielded, blocked;   /* scheduler's marks */
+	bool onpath, yielded, blocked, needs; /* scheduler's marks */
 	uint64_t visit, stuck;
 	struct strm *st;                 /* NULL for nodes of a graph */
 	struct ctx *ctx;
@@ -225,6 +232,9 @@ struct strm {
 	bool blocking, legacy, per_thread, dead;
 	uint64_t thread;             /* owner of a per-thread stream */
 	struct op *tail;
+	struct op *first, *last;     /* unfinished ones */
+	struct strm *busy_next, *busy_prev; /* streams that have such */
+	uint64_t lo, hi;             /* all their bytes lie in here */
 	struct capture *cap;         /* this stream captures */
 	struct node **cap_dep;       /* what the next node depends on */
 	unsigned cap_n;

@@ -438,7 +438,7 @@ static CUresult elapsed(float *ms, CUevent a, CUevent b)
 {
 	struct ev *x = (struct ev *)a, *y = (struct ev *)b;
 
-	ENTER();
+	ENTER_QUIET();
 	if (!sim_handle_is(x, SIM_EVENT) || !sim_handle_is(y, SIM_EVENT))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	if (!ms)
@@ -447,8 +447,10 @@ static CUresult elapsed(float *ms, CUevent a, CUevent b)
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	if (x->ctx->error)
 		LEAVE(x->ctx->error);
-	if (!x->rec->done || !y->rec->done)
+	if (!x->rec->done || !y->rec->done) {
+		sim_query_pending(x->rec->done ? y->rec : x->rec);
 		LEAVE(CUDA_ERROR_NOT_READY);
+	}
 	*ms = (float)((double)((int64_t)(y->rec->vend - x->rec->vend)) / 1e6);
 	LEAVE(CUDA_SUCCESS);
 }

@@ -307,6 +307,35 @@ static void adversary(void)
 	in_seeds(adversary_body);
 }
 
+static void in_order(void)
+{
+	test_ctx(0);
+	for (int i = 0; i < 5; i++)
+		CHECK(pair(false) == 7);
+}
+
+/* Far more than any queue holds, behind a wait that only the program can end. */
+static void deep_queue(void)
+{
+	CUdeviceptr d;
+	CUstream s, t;
+
+	test_ctx(0);
+	CU(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CU(cuStreamCreate(&t, CU_STREAM_NON_BLOCKING));
+	CU(cuMemAlloc(&d, 8));
+	gate(s);
+	for (uint32_t i = 0; i < 3000; i++)
+		CU(cuMemsetD32Async(d, i, 1, s));
+	for (uint32_t i = 0; i < 3000; i++)
+		CU(cuMemsetD32Async(d + 4, i, 1, t));
+	CU(cuStreamSynchronize(t));
+	CHECK(word(d + 4) == 2999);
+	*gate_word = gate_value;
+	CU(cuStreamSynchronize(s));
+	CHECK(word(d) == 2999);
+}
+
 /* Late reads of the host's buffers, missing waits of the host. */
 static void host_body(void)
 {
@@ -727,6 +756,8 @@ static const struct test tests[] = {
 	{ "fifo", fifo, NULL },
 	{ "legacy", legacy, NULL },
 	{ "adversary", adversary, NULL },
+	{ "in-order", in_order, "sim_seed=0" },
+	{ "deep-queue", deep_queue, NULL },
 	{ "host-races", host_races, NULL },
 	{ "events", events, NULL },
 	{ "elapsed", elapsed, NULL },
