@@ -112,6 +112,8 @@ static void *plain_alloc(void *user, size_t size, size_t align, const char *name
 {
 	(void)user;
 	(void)name;
+	if (size > (size_t)1 << 30)
+		return NULL;
 	return aligned_alloc(align, (size + align - 1) & ~(align - 1));
 }
 

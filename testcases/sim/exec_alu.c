@@ -1144,9 +1144,10 @@ static bool decode_vector_move(struct decoder *d, const struct ptx_inst *in, con
 		else
 			p->slot[i] = d_reg(d, &vec->elem[i]);
 	}
-	other = pack ? d_reg(d, &in->ops[0]) : d_value(d, &in->ops[1], in->types[0]);
-	if (!pack && p->wide && in->ops[1].kind != PTX_O_REG)
-		return false;
+	if (p->wide)
+		other = d_reg128(d, &in->ops[pack ? 0 : 1]);
+	else
+		other = pack ? d_reg(d, &in->ops[0]) : d_value(d, &in->ops[1], in->types[0]);
 	op = d_emit(d, pack ? mov_pack : mov_unpack);
 	op->dst = op->a = other;
 	op->aux = p;
@@ -1186,10 +1187,8 @@ bool decode_MOV(struct decoder *d, const struct ptx_inst *in)
 	} else if (in->ops[1].kind == PTX_O_VEC) {
 		return decode_vector_move(d, in, &in->ops[1], true);
 	} else if (type == PTX_B128) {
-		if (in->ops[1].kind != PTX_O_REG)
-			return false;
-		a = d_reg(d, &in->ops[1]);
-		dst = d_dst(d, in, 0);
+		a = d_reg128(d, &in->ops[1]);
+		dst = d_reg128(d, &in->ops[0]);
 		op = d_emit(d, mov128);
 		op->a = a;
 		op->dst = dst;

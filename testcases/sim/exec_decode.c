@@ -7,6 +7,8 @@
 #include "exec_impl.h"
 #include <stdio.h>
 
+#define MAX_SLOTS 65536u /* a thread's frame then takes half a megabyte */
+
 static const decode_fn decoders[PTX_OP_COUNT] = {
 #define decode_NONE NULL
 #define PTX_OP(ID, TEXT, DST, MEM, EXEC) [PTX_OP_##ID] = decode_##EXEC,
@@ -265,6 +267,15 @@ int32_t d_reg(struct decoder *d, const struct ptx_operand *o)
 	return (int32_t)d->e->slot_of[o->reg];
 }
 
+int32_t d_reg128(struct decoder *d, const struct ptx_operand *o)
+{
+	int32_t slot = d_reg(d, o);
+
+	if (!d->failed && d->f->reg_types[o->reg] != PTX_B128)
+		d_fail(d, "expected a 128-bit register");
+	return slot;
+}
+
 int32_t d_dst(struct decoder *d, const struct ptx_inst *in, unsigned i)
 {
 	if (i >= in->nops) {
@@ -424,6 +435,8 @@ static bool layout_frame(struct decoder *d)
 		for (uint32_t i = 0; i < n; i++) {
 			const struct ptx_var *v = list[i];
 
+			if (v->space == PTX_SPACE_REG && v->size > 8)
+				return d_fail(d, "register parameters of more than 64 bits are not supported");
 			if (v->space != PTX_SPACE_PARAM && v->space != PTX_SPACE_LOCAL)
 				continue;
 			if (v->align > align)
@@ -464,6 +477,10 @@ bool exec_decode(struct exec_module *em, struct efunc *e, char *err, size_t errl
 	for (uint32_t i = 0; i < f->nregs; i++) {
 		e->slot_of[i] = slot;
 		slot += f->reg_types[i] == PTX_B128 ? 2 : 1;
+	}
+	if (slot > MAX_SLOTS) {
+		d_fail(&d, "more registers than the interpreter has room for");
+		goto out;
 	}
 	d.nslots = d.scratch_end = slot;
 	for (uint32_t i = 0; i < f->ninsts && !d.failed; i++) {

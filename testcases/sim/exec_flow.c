@@ -166,9 +166,9 @@ static bool call_list(struct decoder *d, const struct ptx_operand *list, struct 
 		struct dop where = { .pred = -1 };
 
 		args[i].size = sig[i]->size;
-		if (o->kind == PTX_O_VAR && o->var->space == PTX_SPACE_PARAM && o->var->func == d->f) {
+		if (o->kind == PTX_O_VAR && !o->imm && o->var->space == PTX_SPACE_PARAM && o->var->func == d->f) {
 			const struct ptx_operand base = { .kind = PTX_O_VAR, .var = o->var };
-			const struct ptx_operand addr = { .kind = PTX_O_ADDR, .n = 1, .elem = &base, .imm = o->imm };
+			const struct ptx_operand addr = { .kind = PTX_O_ADDR, .n = 1, .elem = &base };
 
 			if (!d_addr(d, &addr, PTX_SPACE_PARAM, &where))
 				return false;

@@ -251,6 +251,7 @@ int32_t d_value(struct decoder *d, const struct ptx_operand *o, enum ptx_type ty
 /* Operand i as a destination register, a scratch slot for "_". */
 int32_t d_dst(struct decoder *d, const struct ptx_inst *in, unsigned i);
 int32_t d_reg(struct decoder *d, const struct ptx_operand *o);
+int32_t d_reg128(struct decoder *d, const struct ptx_operand *o); /* of two slots */
 /* A predicate source; *negate says whether "!" stood before it. */
 int32_t d_pred(struct decoder *d, const struct ptx_operand *o, bool *negate);
 /* Operand i as an address into op (base, a, imm, index, space). */

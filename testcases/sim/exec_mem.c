@@ -201,7 +201,7 @@ static bool decode_access(struct decoder *d, const struct ptx_inst *in, bool loa
 			slots = d_own(d, 2 * sizeof(*slots));
 			if (!slots)
 				return false;
-			slots[0] = d_reg(d, value);
+			slots[0] = d_reg128(d, value);
 			slots[1] = slots[0] + 1;
 		} else {
 			if (value->kind != PTX_O_VEC || value->n != n || n > 8 || size * n > 32)

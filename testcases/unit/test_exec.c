@@ -1480,3 +1480,114 @@ Test(exec, configurations)
 	cr_assert_null(exec_function(l.em, "nothing"));
 	unload(&l);
 }
+
+/* ---- random damage: what still loads runs without harm ---- */
+
+static uint64_t seed = 98765;
+
+static uint32_t rnd(uint32_t n)
+{
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(seed >> 33) % n;
+}
+
+static bool buffer_only(void *user, uint64_t addr, size_t size, unsigned access)
+{
+	uint64_t start = (uint64_t)(uintptr_t)user;
+
+	(void)access;
+	return addr >= start && addr - start <= 4096 && size <= 4096 - (addr - start);
+}
+
+static void no_print(void *user, const char *text, size_t len)
+{
+	(void)user;
+	(void)text;
+	(void)len;
+}
+
+static void try_all(struct ptx_module *m, char *buf, unsigned *ran)
+{
+	char err[256];
+	struct exec_module *em = exec_load(&m, 1, NULL, err, sizeof(err));
+
+	if (!em) {
+		cr_assert(err[0]);
+		return;
+	}
+	for (unsigned i = 0; i < exec_functions(em); i++) {
+		uint64_t params[64];
+		struct exec_hooks h = { .mem_check = buffer_only, .print = no_print, .user = buf };
+		struct exec_config c = { .grid = { 2, 1, 1 }, .block = { 40, 1, 1 }, .seed = rnd(3), .shared = 512,
+					 .cooperative = true, .params = params, .params_size = sizeof(params) };
+		struct exec_launch *l;
+
+		for (unsigned k = 0; k < 64; k++)
+			params[k] = rnd(4) ? (uint64_t)(uintptr_t)buf + rnd(64) * 8 : rnd(100);
+		l = exec_begin(exec_function_at(em, i), &c, &h, err, sizeof(err));
+		if (!l)
+			continue;
+		while (exec_instructions(l) < 20000 && exec_step(l, 2000) == EXEC_RUNNING)
+			;
+		exec_end(l);
+		++*ran;
+	}
+	exec_unload(em);
+}
+
+/* Swaps words of the text for other words of it: much of that is still PTX. */
+static void shuffle_words(char *text, size_t len)
+{
+	for (uint32_t n = 1 + rnd(4); n; n--) {
+		uint32_t a = rnd((uint32_t)len), b = rnd((uint32_t)len), l = 1 + rnd(8);
+
+		if (rnd(3) == 0) {
+			if (text[a] >= '0' && text[a] <= '9')
+				text[a] = (char)('0' + rnd(10));
+			continue;
+		}
+		for (uint32_t k = 0; k < l && a + k < len && b + k < len; k++)
+			text[a + k] = text[b + k];
+	}
+}
+
+Test(exec, fuzz, .timeout = 240)
+{
+	static const char *const files[] = { PTX_DIR "/small.ptx", PTX_DIR "/warp.ptx", PTX_DIR "/basic.ptx" };
+	const char *preload = getenv("LD_PRELOAD"), *env = getenv("KRT_PTX_FUZZ");
+	unsigned rounds = env ? (unsigned)atoi(env) : preload && strstr(preload, "valgrind") ? 20 : 300, ran = 0;
+	char *buf = calloc(1, 4096), *text = malloc(1 << 20), *copy = malloc(1 << 20);
+
+	cr_assert(buf && text && copy);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		FILE *f = fopen(files[i], "r");
+		size_t len;
+
+		cr_assert(f);
+		len = fread(text, 1, 1 << 20, f);
+		fclose(f);
+		for (unsigned r = 0; r < rounds / (i ? 10 : 1); r++) {
+			struct ptx_module *m;
+
+			memcpy(copy, text, len);
+			/* Single-character changes keep more of a small text alive. */
+			if (r % 2) {
+				shuffle_words(copy, len);
+			} else {
+				static const char set[] = "0123456789%rd,p[]+-.usbf";
+
+				for (unsigned n = 1 + rnd(3); n; n--)
+					copy[rnd((uint32_t)len)] = set[rnd(sizeof(set) - 1)];
+			}
+			m = ptx_parse(copy, len, NULL);
+			if (!m)
+				continue;
+			try_all(m, buf, &ran);
+			ptx_free(m);
+		}
+	}
+	cr_assert_gt(ran, rounds / 20, "hardly anything ran");
+	free(buf);
+	free(text);
+	free(copy);
+}
