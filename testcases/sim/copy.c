@@ -27,7 +27,7 @@ struct box {
 	size_t w, h, d;
 	size_t dpitch, dslice, spitch, sslice;
 	uint8_t dplace, splace;
-	void *staged;          /* the source's bytes, tight rows; read at the call */
+	void *staged; /* the source's bytes, tight rows; read at the call */
 };
 
 struct copy {
@@ -35,12 +35,12 @@ struct copy {
 	struct box b[];
 };
 
-#define GET_STREAM(h, pt, st)                                                               \
-	struct strm *st = NULL;                                                             \
-	do {                                                                                \
-		CUresult get_ = sim_get_stream(h, pt, &st);                                 \
-		if (get_ != CUDA_SUCCESS)                                                   \
-			LEAVE(get_);                                                        \
+#define GET_STREAM(h, pt, st)                                                                      \
+	struct strm *st = NULL;                                                                    \
+	do {                                                                                       \
+		CUresult get_ = sim_get_stream(h, pt, &st);                                        \
+		if (get_ != CUDA_SUCCESS)                                                          \
+			LEAVE(get_);                                                               \
 	} while (0)
 
 static size_t extent(size_t w, size_t h, size_t d, size_t pitch, size_t slice)
@@ -64,8 +64,10 @@ static bool vmm_there(uint64_t addr, size_t n)
 /* Is it there now, for the device? */
 static bool dev_there(uint64_t addr, size_t n)
 {
-	/* Observed: what was freed stays mapped until the device has no work; its bytes are wrong. */
-	return vmm_there(addr, n) || mem_in_pool(addr, n, NULL) || (!sim_opt.documented && mem_was_dev(addr, n));
+	/* Observed: what was freed stays mapped until the device has no work; its bytes are wrong.
+	 */
+	return vmm_there(addr, n) || mem_in_pool(addr, n, NULL) ||
+	       (!sim_opt.documented && mem_was_dev(addr, n));
 }
 
 static bool side_there(uint8_t place, uint64_t addr, size_t n)
@@ -88,7 +90,8 @@ static enum step copy_step(struct op *op)
 
 				if (!side_there(b->dplace, d, b->w) ||
 				    (st ? !mem_write(d, st, b->w)
-					: !side_there(b->splace, s, b->w) || !mem_move(d, s, b->w))) {
+					: !side_there(b->splace, s, b->w) ||
+						     !mem_move(d, s, b->w))) {
 					sim_ctx_fail(op->ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
 					return STEP_DONE;
 				}
@@ -130,7 +133,8 @@ static bool stage(struct box *b)
 		return false;
 	for (size_t z = 0; z < b->d; z++)
 		for (size_t y = 0; y < b->h; y++)
-			if (!mem_read(p + (z * b->h + y) * b->w, b->src + z * b->sslice + y * b->spitch, b->w)) {
+			if (!mem_read(p + (z * b->h + y) * b->w,
+				      b->src + z * b->sslice + y * b->spitch, b->w)) {
 				sim_free(p);
 				return false;
 			}
@@ -154,15 +158,18 @@ static struct op *copy_op(struct ctx *c, const struct box *b, unsigned n)
 	op->clone = copy_clone;
 	for (unsigned i = 0; i < n; i++) {
 		bytes += b[i].w * b[i].h * b[i].d;
-		op_range(op, b[i].dst, extent(b[i].w, b[i].h, b[i].d, b[i].dpitch, b[i].dslice), true);
+		op_range(op, b[i].dst, extent(b[i].w, b[i].h, b[i].d, b[i].dpitch, b[i].dslice),
+			 true);
 		if (!b[i].staged)
-			op_range(op, b[i].src, extent(b[i].w, b[i].h, b[i].d, b[i].spitch, b[i].sslice), false);
+			op_range(op, b[i].src,
+				 extent(b[i].w, b[i].h, b[i].d, b[i].spitch, b[i].sslice), false);
 	}
 	op->cost += bytes * 1000 / sim_opt.bytes_per_us;
 	return op;
 }
 
-/* Where an address is; dev: the caller says that it is a device address.  False: it is not, or too short. */
+/* Where an address is; dev: the caller says that it is a device address.  False: it is not, or too
+ * short. */
 static bool place_of(uint64_t addr, size_t n, bool dev, uint8_t *place)
 {
 	struct alloc *a = mem_find(addr);
@@ -176,7 +183,8 @@ static bool place_of(uint64_t addr, size_t n, bool dev, uint8_t *place)
 		return !dev;
 	}
 	switch (a->kind) {
-	case MEM_HOST: case MEM_REGISTERED:
+	case MEM_HOST:
+	case MEM_REGISTERED:
 		*place = PINNED;
 		break;
 	case MEM_MANAGED:
@@ -192,7 +200,8 @@ static bool sync_memops(const struct strm *st, const struct box *b)
 {
 	struct alloc *d = mem_find(b->dst), *s = mem_find(b->src);
 
-	return st->ctx->flags & CU_CTX_SYNC_MEMOPS || (d && d->sync_memops) || (s && s->sync_memops);
+	return st->ctx->flags & CU_CTX_SYNC_MEMOPS || (d && d->sync_memops) ||
+	       (s && s->sync_memops);
 }
 
 /* One copy.  dtype, stype: HOST, DEVICE, UNIFIED (arrays come as DEVICE with their address). */
@@ -249,20 +258,26 @@ static CUresult one(bool pt, bool async, CUstream h, struct box *b, bool ddev, b
 	LEAVE(wait ? c->error : CUDA_SUCCESS);
 }
 
-static CUresult linear(bool pt, bool async, CUstream h, uint64_t dst, uint64_t src, size_t n, bool ddev, bool sdev)
+static CUresult linear(bool pt, bool async, CUstream h, uint64_t dst, uint64_t src, size_t n,
+		       bool ddev, bool sdev)
 {
-	struct box b = { .dst = dst, .src = src, .w = n, .h = 1, .d = 1 };
+	struct box b = {.dst = dst, .src = src, .w = n, .h = 1, .d = 1};
 
 	ENTER();
 	return one(pt, async, h, &b, ddev, sdev);
 }
 
 #define P(x) ((uint64_t)(uintptr_t)(x))
-BOTH(cuMemcpy, _ptds, (CUdeviceptr d, CUdeviceptr s, size_t n), linear(pt, false, NULL, d, s, n, false, false))
-BOTH(cuMemcpyAsync, _ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream st), linear(pt, true, st, d, s, n, false, false))
-BOTH(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr d, const void *s, size_t n), linear(pt, false, NULL, d, P(s), n, true, false))
-BOTH(cuMemcpyDtoH_v2, _ptds, (void *d, CUdeviceptr s, size_t n), linear(pt, false, NULL, P(d), s, n, false, true))
-BOTH(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr d, CUdeviceptr s, size_t n), linear(pt, false, NULL, d, s, n, true, true))
+BOTH(cuMemcpy, _ptds, (CUdeviceptr d, CUdeviceptr s, size_t n),
+     linear(pt, false, NULL, d, s, n, false, false))
+BOTH(cuMemcpyAsync, _ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream st),
+     linear(pt, true, st, d, s, n, false, false))
+BOTH(cuMemcpyHtoD_v2, _ptds, (CUdeviceptr d, const void *s, size_t n),
+     linear(pt, false, NULL, d, P(s), n, true, false))
+BOTH(cuMemcpyDtoH_v2, _ptds, (void *d, CUdeviceptr s, size_t n),
+     linear(pt, false, NULL, P(d), s, n, false, true))
+BOTH(cuMemcpyDtoD_v2, _ptds, (CUdeviceptr d, CUdeviceptr s, size_t n),
+     linear(pt, false, NULL, d, s, n, true, true))
 BOTH(cuMemcpyHtoDAsync_v2, _ptsz, (CUdeviceptr d, const void *s, size_t n, CUstream st),
      linear(pt, true, st, d, P(s), n, true, false))
 BOTH(cuMemcpyDtoHAsync_v2, _ptsz, (void *d, CUdeviceptr s, size_t n, CUstream st),
@@ -270,9 +285,12 @@ BOTH(cuMemcpyDtoHAsync_v2, _ptsz, (void *d, CUdeviceptr s, size_t n, CUstream st
 BOTH(cuMemcpyDtoDAsync_v2, _ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUstream st),
      linear(pt, true, st, d, s, n, true, true))
 /* The 32-bit forms of CUDA 2. */
-ONE(cuMemcpyHtoD, (CUdeviceptr_v1 d, const void *s, unsigned n), linear(false, false, NULL, d, P(s), n, true, false))
-ONE(cuMemcpyDtoH, (void *d, CUdeviceptr_v1 s, unsigned n), linear(false, false, NULL, P(d), s, n, false, true))
-ONE(cuMemcpyDtoD, (CUdeviceptr_v1 d, CUdeviceptr_v1 s, unsigned n), linear(false, false, NULL, d, s, n, true, true))
+ONE(cuMemcpyHtoD, (CUdeviceptr_v1 d, const void *s, unsigned n),
+    linear(false, false, NULL, d, P(s), n, true, false))
+ONE(cuMemcpyDtoH, (void *d, CUdeviceptr_v1 s, unsigned n),
+    linear(false, false, NULL, P(d), s, n, false, true))
+ONE(cuMemcpyDtoD, (CUdeviceptr_v1 d, CUdeviceptr_v1 s, unsigned n),
+    linear(false, false, NULL, d, s, n, true, true))
 ONE(cuMemcpyHtoDAsync, (CUdeviceptr_v1 d, const void *s, unsigned n, CUstream st),
     linear(false, true, st, d, P(s), n, true, false))
 ONE(cuMemcpyDtoHAsync, (void *d, CUdeviceptr_v1 s, unsigned n, CUstream st),
@@ -323,16 +341,18 @@ static CUresult peer(bool pt, bool async, CUstream h, struct box *b, CUcontext d
 	LEAVE(wait ? c->error : CUDA_SUCCESS);
 }
 
-static CUresult peer1(bool pt, bool async, CUstream h, uint64_t d, CUcontext dc, uint64_t s, CUcontext sc, size_t n)
+static CUresult peer1(bool pt, bool async, CUstream h, uint64_t d, CUcontext dc, uint64_t s,
+		      CUcontext sc, size_t n)
 {
-	struct box b = { .dst = d, .src = s, .w = n, .h = 1, .d = 1 };
+	struct box b = {.dst = d, .src = s, .w = n, .h = 1, .d = 1};
 
 	ENTER();
 	return peer(pt, async, h, &b, dc, sc);
 }
 BOTH(cuMemcpyPeer, _ptds, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n),
      peer1(pt, false, NULL, d, dc, s, sc, n))
-BOTH(cuMemcpyPeerAsync, _ptsz, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream st),
+BOTH(cuMemcpyPeerAsync, _ptsz,
+     (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream st),
      peer1(pt, true, st, d, dc, s, sc, n))
 
 /* ---- boxes ---- */
@@ -344,9 +364,10 @@ struct end {
 	size_t x, y, z, pitch, height;
 };
 
-/* Resolves one end of a 2D or 3D copy: address of its first byte, pitches, whether a device address. */
-static CUresult resolve(const struct end *e, size_t w, size_t h, size_t d, uint64_t *addr, size_t *pitch,
-			size_t *slice, bool *dev)
+/* Resolves one end of a 2D or 3D copy: address of its first byte, pitches, whether a device
+ * address. */
+static CUresult resolve(const struct end *e, size_t w, size_t h, size_t d, uint64_t *addr,
+			size_t *pitch, size_t *slice, bool *dev)
 {
 	size_t p = e->pitch ? e->pitch : e->x + w;
 	const struct arr *a = (const struct arr *)e->array;
@@ -356,7 +377,8 @@ static CUresult resolve(const struct end *e, size_t w, size_t h, size_t d, uint6
 	case CU_MEMORYTYPE_ARRAY:
 		if (!sim_handle_is(a, SIM_ARRAY))
 			return CUDA_ERROR_INVALID_HANDLE;
-		if (e->x + w > a->pitch || e->y + h > a->slice / a->pitch || e->z + d > (a->d.Depth ? a->d.Depth : 1))
+		if (e->x + w > a->pitch || e->y + h > a->slice / a->pitch ||
+		    e->z + d > (a->d.Depth ? a->d.Depth : 1))
 			return CUDA_ERROR_INVALID_VALUE;
 		*addr = a->mem->lo + e->z * a->slice + e->y * a->pitch + e->x;
 		*pitch = a->pitch;
@@ -388,10 +410,10 @@ static CUresult resolve(const struct end *e, size_t w, size_t h, size_t d, uint6
 	return CUDA_SUCCESS;
 }
 
-static CUresult boxed(bool pt, bool async, CUstream h, const struct end *d, const struct end *s, size_t w, size_t ht,
-		      size_t dp, const CUcontext *ctxs)
+static CUresult boxed(bool pt, bool async, CUstream h, const struct end *d, const struct end *s,
+		      size_t w, size_t ht, size_t dp, const CUcontext *ctxs)
 {
-	struct box b = { .w = w, .h = ht, .d = dp };
+	struct box b = {.w = w, .h = ht, .d = dp};
 	bool ddev, sdev;
 	CUresult r;
 
@@ -408,10 +430,16 @@ static CUresult boxed(bool pt, bool async, CUstream h, const struct end *d, cons
 	return one(pt, async, h, &b, ddev, sdev);
 }
 
-#define SRC3(p, zz, hh) { (p)->srcMemoryType, P((p)->srcHost), (p)->srcDevice, (p)->srcArray, (p)->srcXInBytes, \
-			  (p)->srcY, zz, (p)->srcPitch, hh }
-#define DST3(p, zz, hh) { (p)->dstMemoryType, P((p)->dstHost), (p)->dstDevice, (p)->dstArray, (p)->dstXInBytes, \
-			  (p)->dstY, zz, (p)->dstPitch, hh }
+#define SRC3(p, zz, hh)                                                                            \
+	{                                                                                          \
+		(p)->srcMemoryType, P((p)->srcHost), (p)->srcDevice, (p)->srcArray,                \
+			(p)->srcXInBytes, (p)->srcY, zz, (p)->srcPitch, hh                         \
+	}
+#define DST3(p, zz, hh)                                                                            \
+	{                                                                                          \
+		(p)->dstMemoryType, P((p)->dstHost), (p)->dstDevice, (p)->dstArray,                \
+			(p)->dstXInBytes, (p)->dstY, zz, (p)->dstPitch, hh                         \
+	}
 
 static CUresult copy2d(bool pt, bool async, const CUDA_MEMCPY2D *p, CUstream h)
 {
@@ -441,18 +469,19 @@ static CUresult copy3dpeer(bool pt, bool async, const CUDA_MEMCPY3D_PEER *p, CUs
 	if (!p || p->srcLOD || p->dstLOD)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct end s = SRC3(p, p->srcZ, p->srcHeight), d = DST3(p, p->dstZ, p->dstHeight);
-	CUcontext c[2] = { p->dstContext, p->srcContext };
+	CUcontext c[2] = {p->dstContext, p->srcContext};
 
 	return boxed(pt, async, h, &d, &s, p->WidthInBytes, p->Height, p->Depth, c);
 }
 BOTH(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER *p), copy3dpeer(pt, false, p, NULL))
-BOTH(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER *p, CUstream s), copy3dpeer(pt, true, p, s))
+BOTH(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER *p, CUstream s),
+     copy3dpeer(pt, true, p, s))
 
 /* 1D with arrays: the offset counts bytes in row order. */
-static CUresult with_array(bool pt, bool async, CUstream h, CUarray da, uint64_t d, CUarray sa, uint64_t s, size_t n,
-			   bool ddev, bool sdev)
+static CUresult with_array(bool pt, bool async, CUstream h, CUarray da, uint64_t d, CUarray sa,
+			   uint64_t s, size_t n, bool ddev, bool sdev)
 {
-	struct box b = { .dst = d, .src = s, .w = n, .h = 1, .d = 1 };
+	struct box b = {.dst = d, .src = s, .w = n, .h = 1, .d = 1};
 
 	ENTER();
 	if ((da && !sim_handle_is(da, SIM_ARRAY)) || (sa && !sim_handle_is(sa, SIM_ARRAY)))
@@ -497,17 +526,21 @@ static CUresult batch(bool pt, struct box *b, const uint8_t *order, size_t n, CU
 		size_t dn = extent(b[i].w, b[i].h, b[i].d, b[i].dpitch, b[i].dslice);
 		size_t sn = extent(b[i].w, b[i].h, b[i].d, b[i].spitch, b[i].sslice);
 
-		if (!b[i].w || !b[i].dst || !b[i].src || !place_of(b[i].dst, dn, false, &b[i].dplace) ||
+		if (!b[i].w || !b[i].dst || !b[i].src ||
+		    !place_of(b[i].dst, dn, false, &b[i].dplace) ||
 		    !place_of(b[i].src, sn, false, &b[i].splace))
 			LEAVE(CUDA_ERROR_INVALID_VALUE);
-		if (order[i] < CU_MEMCPY_SRC_ACCESS_ORDER_STREAM || order[i] > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
+		if (order[i] < CU_MEMCPY_SRC_ACCESS_ORDER_STREAM ||
+		    order[i] > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
 			LEAVE(CUDA_ERROR_INVALID_VALUE);
 	}
 	for (size_t i = 0; i < n; i++) {
 		bool now = order[i] == CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL;
 
-		if (order[i] == CU_MEMCPY_SRC_ACCESS_ORDER_ANY && sim_opt.documented && sim_opt.seed)
-			now = sim_written(b[i].src, extent(b[i].w, b[i].h, b[i].d, b[i].spitch, b[i].sslice));
+		if (order[i] == CU_MEMCPY_SRC_ACCESS_ORDER_ANY && sim_opt.documented &&
+		    sim_opt.seed)
+			now = sim_written(b[i].src,
+					  extent(b[i].w, b[i].h, b[i].d, b[i].spitch, b[i].sslice));
 		if (now && !stage(&b[i]))
 			LEAVE(CUDA_ERROR_INVALID_VALUE);
 	}
@@ -518,8 +551,8 @@ static CUresult batch(bool pt, struct box *b, const uint8_t *order, size_t n, CU
 	LEAVE(CUDA_SUCCESS);
 }
 
-static CUresult batch1(bool pt, CUdeviceptr *d, CUdeviceptr *s, size_t *len, size_t n, CUmemcpyAttributes *at,
-		       size_t *idx, size_t nat, size_t *fail, CUstream h)
+static CUresult batch1(bool pt, CUdeviceptr *d, CUdeviceptr *s, size_t *len, size_t n,
+		       CUmemcpyAttributes *at, size_t *idx, size_t nat, size_t *fail, CUstream h)
 {
 	struct box *b;
 	uint8_t *order;
@@ -540,7 +573,7 @@ static CUresult batch1(bool pt, CUdeviceptr *d, CUdeviceptr *s, size_t *len, siz
 	for (size_t i = 0, k = 0; i < n; i++) {
 		while (k + 1 < nat && idx[k + 1] <= i)
 			k++;
-		b[i] = (struct box){ .dst = d[i], .src = s[i], .w = len[i], .h = 1, .d = 1 };
+		b[i] = (struct box){.dst = d[i], .src = s[i], .w = len[i], .h = 1, .d = 1};
 		order[i] = (uint8_t)at[k].srcAccessOrder;
 	}
 	r = batch(pt, b, order, n, h); /* leaves */
@@ -548,17 +581,19 @@ static CUresult batch1(bool pt, CUdeviceptr *d, CUdeviceptr *s, size_t *len, siz
 	sim_free(order);
 	return r;
 }
-BOTH(cuMemcpyBatchAsync, _ptsz, (CUdeviceptr * d, CUdeviceptr *s, size_t *len, size_t n, CUmemcpyAttributes *at,
-				 size_t *idx, size_t nat, size_t *fail, CUstream st),
+BOTH(cuMemcpyBatchAsync, _ptsz,
+     (CUdeviceptr * d, CUdeviceptr *s, size_t *len, size_t n, CUmemcpyAttributes *at, size_t *idx,
+      size_t nat, size_t *fail, CUstream st),
      batch1(pt, d, s, len, n, at, idx, nat, fail, st))
-BOTH(cuMemcpyBatchAsync_v2, _ptsz, (CUdeviceptr * d, CUdeviceptr *s, size_t *len, size_t n, CUmemcpyAttributes *at,
-				    size_t *idx, size_t nat, CUstream st),
+BOTH(cuMemcpyBatchAsync_v2, _ptsz,
+     (CUdeviceptr * d, CUdeviceptr *s, size_t *len, size_t n, CUmemcpyAttributes *at, size_t *idx,
+      size_t nat, CUstream st),
      batch1(pt, d, s, len, n, at, idx, nat, NULL, st))
 
-static CUresult operand(const CUmemcpy3DOperand *o, size_t w, size_t h, size_t d, uint64_t *addr, size_t *pitch,
-			size_t *slice, bool *dev)
+static CUresult operand(const CUmemcpy3DOperand *o, size_t w, size_t h, size_t d, uint64_t *addr,
+			size_t *pitch, size_t *slice, bool *dev)
 {
-	struct end e = { 0 };
+	struct end e = {0};
 
 	if (o->type == CU_MEMCPY_OPERAND_TYPE_ARRAY) {
 		const struct arr *a = (const struct arr *)o->op.array.array;
@@ -581,11 +616,14 @@ static CUresult operand(const CUmemcpy3DOperand *o, size_t w, size_t h, size_t d
 
 static size_t elem_of(const CUmemcpy3DOperand *o)
 {
-	return o->type == CU_MEMCPY_OPERAND_TYPE_ARRAY && sim_handle_is(o->op.array.array, SIM_ARRAY)
-		       ? ((const struct arr *)o->op.array.array)->elem : 1;
+	return o->type == CU_MEMCPY_OPERAND_TYPE_ARRAY &&
+			       sim_handle_is(o->op.array.array, SIM_ARRAY)
+		       ? ((const struct arr *)o->op.array.array)->elem
+		       : 1;
 }
 
-static CUresult batch3(bool pt, size_t n, CUDA_MEMCPY3D_BATCH_OP *l, size_t *fail, unsigned long long flags, CUstream h)
+static CUresult batch3(bool pt, size_t n, CUDA_MEMCPY3D_BATCH_OP *l, size_t *fail,
+		       unsigned long long flags, CUstream h)
 {
 	struct box *b;
 	uint8_t *order;
@@ -599,16 +637,19 @@ static CUresult batch3(bool pt, size_t n, CUDA_MEMCPY3D_BATCH_OP *l, size_t *fai
 	b = sim_alloc(n * sizeof *b);
 	order = sim_alloc(n);
 	for (size_t i = 0; b && order && i < n && r == CUDA_SUCCESS; i++) {
-		size_t es = elem_of(&l[i].src), ed = elem_of(&l[i].dst), w = l[i].extent.width * (es > ed ? es : ed);
+		size_t es = elem_of(&l[i].src), ed = elem_of(&l[i].dst),
+		       w = l[i].extent.width * (es > ed ? es : ed);
 		bool dev;
 
 		b[i].w = w;
 		b[i].h = l[i].extent.height ? l[i].extent.height : 1;
 		b[i].d = l[i].extent.depth ? l[i].extent.depth : 1;
 		order[i] = (uint8_t)l[i].srcAccessOrder;
-		r = operand(&l[i].dst, w, b[i].h, b[i].d, &b[i].dst, &b[i].dpitch, &b[i].dslice, &dev);
+		r = operand(&l[i].dst, w, b[i].h, b[i].d, &b[i].dst, &b[i].dpitch, &b[i].dslice,
+			    &dev);
 		if (r == CUDA_SUCCESS)
-			r = operand(&l[i].src, w, b[i].h, b[i].d, &b[i].src, &b[i].spitch, &b[i].sslice, &dev);
+			r = operand(&l[i].src, w, b[i].h, b[i].d, &b[i].src, &b[i].spitch,
+				    &b[i].sslice, &dev);
 		if (r != CUDA_SUCCESS && fail)
 			*fail = i;
 	}
@@ -622,16 +663,18 @@ static CUresult batch3(bool pt, size_t n, CUDA_MEMCPY3D_BATCH_OP *l, size_t *fai
 	sim_free(order);
 	return r;
 }
-BOTH(cuMemcpy3DBatchAsync, _ptsz, (size_t n, CUDA_MEMCPY3D_BATCH_OP *l, size_t *fail, unsigned long long flags, CUstream s),
+BOTH(cuMemcpy3DBatchAsync, _ptsz,
+     (size_t n, CUDA_MEMCPY3D_BATCH_OP *l, size_t *fail, unsigned long long flags, CUstream s),
      batch3(pt, n, l, fail, flags, s))
-BOTH(cuMemcpy3DBatchAsync_v2, _ptsz, (size_t n, CUDA_MEMCPY3D_BATCH_OP *l, unsigned long long flags, CUstream s),
+BOTH(cuMemcpy3DBatchAsync_v2, _ptsz,
+     (size_t n, CUDA_MEMCPY3D_BATCH_OP *l, unsigned long long flags, CUstream s),
      batch3(pt, n, l, NULL, flags, s))
 
 /* ---- sets ---- */
 
 struct set {
 	uint64_t dst, pitch;
-	size_t w, h;               /* elements a row, rows */
+	size_t w, h; /* elements a row, rows */
 	uint32_t value;
 	unsigned elem;
 	uint8_t place;
@@ -672,8 +715,8 @@ fault:
 	return STEP_DONE;
 }
 
-static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, uint32_t v, unsigned elem, size_t w,
-		    size_t ht)
+static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, uint32_t v,
+		    unsigned elem, size_t w, size_t ht)
 {
 	struct set *s;
 	struct ctx *c;
@@ -701,11 +744,12 @@ static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, u
 	if (!op)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	s = op->data;
-	*s = (struct set){ d, pitch, w, ht, v, elem, place };
+	*s = (struct set){d, pitch, w, ht, v, elem, place};
 	op->step = set_step;
 	op->cost += w * ht * elem * 1000 / sim_opt.bytes_per_us;
 	op_range(op, d, extent(w * elem, ht, 1, pitch, 0), true);
-	wait = !async && (place != DEVICE || c->flags & CU_CTX_SYNC_MEMOPS || (a && a->sync_memops));
+	wait = !async &&
+	       (place != DEVICE || c->flags & CU_CTX_SYNC_MEMOPS || (a && a->sync_memops));
 	op_get(op);
 	op_submit(op, st);
 	if (wait)
@@ -714,17 +758,19 @@ static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, u
 	LEAVE(wait ? c->error : CUDA_SUCCESS);
 }
 
-#define SETS(bits, type)                                                                    \
-	BOTH(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr d, type v, size_t n),                \
-	     set(pt, false, NULL, d, 0, v, bits / 8, n, 1))                                 \
-	BOTH(cuMemsetD##bits##Async, _ptsz, (CUdeviceptr d, type v, size_t n, CUstream s),  \
-	     set(pt, true, s, d, 0, v, bits / 8, n, 1))                                     \
+#define SETS(bits, type)                                                                           \
+	BOTH(cuMemsetD##bits##_v2, _ptds, (CUdeviceptr d, type v, size_t n),                       \
+	     set(pt, false, NULL, d, 0, v, bits / 8, n, 1))                                        \
+	BOTH(cuMemsetD##bits##Async, _ptsz, (CUdeviceptr d, type v, size_t n, CUstream s),         \
+	     set(pt, true, s, d, 0, v, bits / 8, n, 1))                                            \
 	BOTH(cuMemsetD2D##bits##_v2, _ptds, (CUdeviceptr d, size_t p, type v, size_t w, size_t h), \
-	     set(pt, false, NULL, d, p, v, bits / 8, w, h))                                 \
-	BOTH(cuMemsetD2D##bits##Async, _ptsz, (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream s), \
-	     set(pt, true, s, d, p, v, bits / 8, w, h))                                     \
-	ONE(cuMemsetD##bits, (CUdeviceptr_v1 d, type v, unsigned n), set(false, false, NULL, d, 0, v, bits / 8, n, 1)) \
-	ONE(cuMemsetD2D##bits, (CUdeviceptr_v1 d, unsigned p, type v, unsigned w, unsigned h), \
+	     set(pt, false, NULL, d, p, v, bits / 8, w, h))                                        \
+	BOTH(cuMemsetD2D##bits##Async, _ptsz,                                                      \
+	     (CUdeviceptr d, size_t p, type v, size_t w, size_t h, CUstream s),                    \
+	     set(pt, true, s, d, p, v, bits / 8, w, h))                                            \
+	ONE(cuMemsetD##bits, (CUdeviceptr_v1 d, type v, unsigned n),                               \
+	    set(false, false, NULL, d, 0, v, bits / 8, n, 1))                                      \
+	ONE(cuMemsetD2D##bits, (CUdeviceptr_v1 d, unsigned p, type v, unsigned w, unsigned h),     \
 	    set(false, false, NULL, d, p, v, bits / 8, w, h))
 SETS(8, unsigned char)
 SETS(16, unsigned short)

@@ -16,13 +16,18 @@
 #include <unistd.h>
 
 struct sim_opts sim_opt = {
-	.seed = 1, .devices = 2, .idle_ms = 20, .max_pending = 1024,
-	.submit_ns = 2000, .op_ns = 3000, .bytes_per_us = 10000,
+	.seed = 1,
+	.devices = 2,
+	.idle_ms = 20,
+	.max_pending = 1024,
+	.submit_ns = 2000,
+	.op_ns = 3000,
+	.bytes_per_us = 10000,
 };
 struct ctx *sim_ctxs, *sim_primary[SIM_MAX_DEVS];
 
 static atomic_bool inited;
-static atomic_bool ever;           /* initialised here or in a process that forked us */
+static atomic_bool ever;	     /* initialised here or in a process that forked us */
 static volatile unsigned char *here; /* 1 in the process that initialised, 0 in its children */
 static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t next_id;
@@ -82,8 +87,10 @@ static void set_option(const char *k, const char *v)
 static void read_options(void)
 {
 	static const char *const env[][2] = {
-		{ "KRTSAN_SIM_SEED", "sim_seed" }, { "KRTSAN_SIM_VIEW", "sim_view" },
-		{ "KRTSAN_SIM_DEVICES", "sim_devices" }, { "KRTSAN_SIM_IDLE_MS", "sim_idle_ms" },
+		{"KRTSAN_SIM_SEED", "sim_seed"},
+		{"KRTSAN_SIM_VIEW", "sim_view"},
+		{"KRTSAN_SIM_DEVICES", "sim_devices"},
+		{"KRTSAN_SIM_IDLE_MS", "sim_idle_ms"},
 	};
 	const char *p = getenv("KRTSAN_OPTIONS"), *e;
 
@@ -181,52 +188,65 @@ API(cuDriverGetVersion, (int *v))
 
 /* ---- errors ---- */
 
-#define ERRORS(X)                                                                           \
-	X(CUDA_SUCCESS, "no error")                                                         \
-	X(CUDA_ERROR_INVALID_VALUE, "invalid argument")                                     \
-	X(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")                                        \
-	X(CUDA_ERROR_NOT_INITIALIZED, "initialization error")                               \
-	X(CUDA_ERROR_DEINITIALIZED, "driver shutting down")                                 \
-	X(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected")                       \
-	X(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal")                              \
-	X(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid")                       \
-	X(CUDA_ERROR_INVALID_CONTEXT, "invalid device context")                             \
-	X(CUDA_ERROR_MAP_FAILED, "mapping of buffer object failed")                         \
-	X(CUDA_ERROR_ALREADY_MAPPED, "resource already mapped")                             \
-	X(CUDA_ERROR_NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device") \
-	X(CUDA_ERROR_NOT_MAPPED, "resource not mapped")                                     \
-	X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices") \
-	X(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed")                           \
-	X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the provided PTX was compiled with an unsupported toolchain.") \
-	X(CUDA_ERROR_INVALID_SOURCE, "device kernel image is invalid")                      \
-	X(CUDA_ERROR_FILE_NOT_FOUND, "file not found")                                      \
-	X(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle")                             \
-	X(CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state") \
-	X(CUDA_ERROR_NOT_FOUND, "named symbol not found")                                   \
-	X(CUDA_ERROR_NOT_READY, "device not ready")                                         \
-	X(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered")           \
-	X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch")    \
-	X(CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated")             \
-	X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled")         \
-	X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled")           \
-	X(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, "cannot set while device is active in this process") \
-	X(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed")                          \
-	X(CUDA_ERROR_ASSERT, "device-side assert triggered")                                \
-	X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, "part or all of the requested memory range is already mapped") \
-	X(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region") \
-	X(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure")                           \
-	X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch") \
-	X(CUDA_ERROR_NOT_PERMITTED, "operation not permitted")                              \
-	X(CUDA_ERROR_NOT_SUPPORTED, "operation not supported")                              \
-	X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing") \
-	X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture") \
-	X(CUDA_ERROR_STREAM_CAPTURE_MERGE, "operation would result in a merge of separate capture sequences") \
-	X(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began") \
-	X(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work")         \
-	X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream") \
-	X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "operation would make the legacy stream depend on a capturing blocking stream") \
-	X(CUDA_ERROR_CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream") \
-	X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "attempt to terminate a thread-local capture sequence from another thread") \
+#define ERRORS(X)                                                                                  \
+	X(CUDA_SUCCESS, "no error")                                                                \
+	X(CUDA_ERROR_INVALID_VALUE, "invalid argument")                                            \
+	X(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")                                               \
+	X(CUDA_ERROR_NOT_INITIALIZED, "initialization error")                                      \
+	X(CUDA_ERROR_DEINITIALIZED, "driver shutting down")                                        \
+	X(CUDA_ERROR_NO_DEVICE, "no CUDA-capable device is detected")                              \
+	X(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal")                                     \
+	X(CUDA_ERROR_INVALID_IMAGE, "device kernel image is invalid")                              \
+	X(CUDA_ERROR_INVALID_CONTEXT, "invalid device context")                                    \
+	X(CUDA_ERROR_MAP_FAILED, "mapping of buffer object failed")                                \
+	X(CUDA_ERROR_ALREADY_MAPPED, "resource already mapped")                                    \
+	X(CUDA_ERROR_NO_BINARY_FOR_GPU,                                                            \
+	  "no kernel image is available for execution on the device")                              \
+	X(CUDA_ERROR_NOT_MAPPED, "resource not mapped")                                            \
+	X(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED,                                                      \
+	  "peer access is not supported between these two devices")                                \
+	X(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed")                                  \
+	X(CUDA_ERROR_UNSUPPORTED_PTX_VERSION,                                                      \
+	  "the provided PTX was compiled with an unsupported toolchain.")                          \
+	X(CUDA_ERROR_INVALID_SOURCE, "device kernel image is invalid")                             \
+	X(CUDA_ERROR_FILE_NOT_FOUND, "file not found")                                             \
+	X(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle")                                    \
+	X(CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state")      \
+	X(CUDA_ERROR_NOT_FOUND, "named symbol not found")                                          \
+	X(CUDA_ERROR_NOT_READY, "device not ready")                                                \
+	X(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered")                  \
+	X(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch")           \
+	X(CUDA_ERROR_LAUNCH_TIMEOUT, "the launch timed out and was terminated")                    \
+	X(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled")                \
+	X(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled")                  \
+	X(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE, "cannot set while device is active in this process")  \
+	X(CUDA_ERROR_CONTEXT_IS_DESTROYED, "context is destroyed")                                 \
+	X(CUDA_ERROR_ASSERT, "device-side assert triggered")                                       \
+	X(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED,                                               \
+	  "part or all of the requested memory range is already mapped")                           \
+	X(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED,                                                   \
+	  "pointer does not correspond to a registered memory region")                             \
+	X(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure")                                  \
+	X(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch")        \
+	X(CUDA_ERROR_NOT_PERMITTED, "operation not permitted")                                     \
+	X(CUDA_ERROR_NOT_SUPPORTED, "operation not supported")                                     \
+	X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,                                                   \
+	  "operation not permitted when stream is capturing")                                      \
+	X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,                                                   \
+	  "operation failed due to a previous error during capture")                               \
+	X(CUDA_ERROR_STREAM_CAPTURE_MERGE,                                                         \
+	  "operation would result in a merge of separate capture sequences")                       \
+	X(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,                                                     \
+	  "capture was not ended in the same stream as it began")                                  \
+	X(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work")                \
+	X(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,                                                     \
+	  "dependency created on uncaptured work in another stream")                               \
+	X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,                                                      \
+	  "operation would make the legacy stream depend on a capturing blocking stream")          \
+	X(CUDA_ERROR_CAPTURED_EVENT,                                                               \
+	  "operation not permitted on an event last recorded in a capturing stream")               \
+	X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,                                                  \
+	  "attempt to terminate a thread-local capture sequence from another thread")              \
 	X(CUDA_ERROR_UNKNOWN, "unknown error")
 
 API(cuGetErrorName, (CUresult e, const char **s))
@@ -234,8 +254,11 @@ API(cuGetErrorName, (CUresult e, const char **s))
 	if (!s)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch ((int)e) {
-#define X(id, text) case id: *s = #id; return CUDA_SUCCESS;
-	ERRORS(X)
+#define X(id, text)                                                                                \
+	case id:                                                                                   \
+		*s = #id;                                                                          \
+		return CUDA_SUCCESS;
+		ERRORS(X)
 #undef X
 	}
 	*s = NULL;
@@ -247,8 +270,11 @@ API(cuGetErrorString, (CUresult e, const char **s))
 	if (!s)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch ((int)e) {
-#define X(id, text) case id: *s = text; return CUDA_SUCCESS;
-	ERRORS(X)
+#define X(id, text)                                                                                \
+	case id:                                                                                   \
+		*s = text;                                                                         \
+		return CUDA_SUCCESS;
+		ERRORS(X)
 #undef X
 	}
 	*s = NULL;
@@ -266,7 +292,8 @@ API(cuGetProcAddress_v2, (const char *name, void **pfn, int version, cuuint64_t 
 	if (!name || !pfn)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* A program built for a later CUDA gets what we have. */
-	f = sim_symbol(name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, &st);
+	f = sim_symbol(name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0,
+		       &st);
 	*pfn = f;
 	if (status)
 		*status = st;
@@ -280,7 +307,8 @@ API(cuGetProcAddress, (const char *name, void **pfn, int version, cuuint64_t fla
 
 	if (!name || !pfn)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pfn = sim_symbol(name, version, (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, &st);
+	*pfn = sim_symbol(name, version,
+			  (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0, &st);
 	return *pfn ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
@@ -299,14 +327,14 @@ static bool dev_ok(CUdevice d)
 	return d >= 0 && (unsigned)d < sim_opt.devices;
 }
 
-#define ENTER_DEV(d)                                                                        \
-	do {                                                                                \
-		ENTER_QUIET();                                                              \
-		if (!dev_ok(d))                                                             \
-			LEAVE(CUDA_ERROR_INVALID_DEVICE);                                   \
+#define ENTER_DEV(d)                                                                               \
+	do {                                                                                       \
+		ENTER_QUIET();                                                                     \
+		if (!dev_ok(d))                                                                    \
+			LEAVE(CUDA_ERROR_INVALID_DEVICE);                                          \
 	} while (0)
 
-API(cuDeviceGet, (CUdevice *d, int ordinal))
+API(cuDeviceGet, (CUdevice * d, int ordinal))
 {
 	ENTER_QUIET();
 	if (!d)
@@ -354,7 +382,7 @@ API(cuDeviceGetLuid, (char *luid, unsigned int *mask, CUdevice d))
 	LEAVE(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-API(cuDeviceTotalMem_v2, (size_t *n, CUdevice d))
+API(cuDeviceTotalMem_v2, (size_t * n, CUdevice d))
 {
 	ENTER_DEV(d);
 	if (!n)
@@ -373,17 +401,22 @@ API(cuDeviceTotalMem, (unsigned int *n, CUdevice d))
 }
 
 /* What is not listed is 0. */
-static const struct { short id; int value; } attrs[] = {
-	{ 1, 1024 }, { 2, 1024 }, { 3, 1024 }, { 4, 64 }, { 5, 2147483647 }, { 6, 65535 }, { 7, 65535 },
-	{ 8, 49152 }, { 9, 65536 }, { 10, 32 }, { 11, 2147483647 }, { 12, 65536 }, { 13, 1000000 },
-	{ 14, 512 }, { 15, 1 }, { 16, SIM_SMS }, { 19, 1 }, { 21, 131072 }, { 22, 131072 }, { 23, 65536 },
-	{ 24, 16384 }, { 25, 16384 }, { 26, 16384 }, { 27, 32768 }, { 28, 32768 }, { 29, 2048 },
-	{ 30, 512 }, { 31, 1 }, { 36, 1000000 }, { 37, 256 }, { 38, 4 << 20 }, { 39, 2048 }, { 40, 3 },
-	{ 41, 1 }, { 42, 32768 }, { 43, 2048 }, { 51, 32 }, { 75, 9 }, { 76, 0 }, { 78, 1 }, { 79, 1 },
-	{ 80, 1 }, { 81, 233472 }, { 82, 65536 }, { 83, 1 }, { 87, 2 }, { 89, 1 }, { 90, 1 }, { 91, 1 },
-	{ 92, 1 }, { 93, 1 }, { 94, 1 }, { 95, 1 }, { 96, 1 }, { 97, 232448 }, { 99, 1 }, { 102, 1 },
-	{ 103, 1 }, { 106, 32 }, { 111, 1024 }, { 113, 1 }, { 115, 1 }, { 119, 1 }, { 120, 1 }, { 122, 1 },
-	{ 123, 1 }, { 125, 1 }, { 126, 4 }, { 134, -1 },
+static const struct {
+	short id;
+	int value;
+} attrs[] = {
+	{1, 1024},     {2, 1024},   {3, 1024},	 {4, 64},	{5, 2147483647},  {6, 65535},
+	{7, 65535},    {8, 49152},  {9, 65536},	 {10, 32},	{11, 2147483647}, {12, 65536},
+	{13, 1000000}, {14, 512},   {15, 1},	 {16, SIM_SMS}, {19, 1},	  {21, 131072},
+	{22, 131072},  {23, 65536}, {24, 16384}, {25, 16384},	{26, 16384},	  {27, 32768},
+	{28, 32768},   {29, 2048},  {30, 512},	 {31, 1},	{36, 1000000},	  {37, 256},
+	{38, 4 << 20}, {39, 2048},  {40, 3},	 {41, 1},	{42, 32768},	  {43, 2048},
+	{51, 32},      {75, 9},	    {76, 0},	 {78, 1},	{79, 1},	  {80, 1},
+	{81, 233472},  {82, 65536}, {83, 1},	 {87, 2},	{89, 1},	  {90, 1},
+	{91, 1},       {92, 1},	    {93, 1},	 {94, 1},	{95, 1},	  {96, 1},
+	{97, 232448},  {99, 1},	    {102, 1},	 {103, 1},	{106, 32},	  {111, 1024},
+	{113, 1},      {115, 1},    {119, 1},	 {120, 1},	{122, 1},	  {123, 1},
+	{125, 1},      {126, 4},    {134, -1},
 };
 
 API(cuDeviceGetAttribute, (int *v, CUdevice_attribute a, CUdevice d))
@@ -412,7 +445,8 @@ API(cuDeviceComputeCapability, (int *major, int *minor, CUdevice d))
 
 API(cuDeviceGetProperties, (int prop[11], CUdevice d))
 {
-	static const int p[11] = { 1024, 1024, 1024, 64, 2147483647, 65535, 65535, 49152, 65536, 32, 65536 };
+	static const int p[11] = {1024,	 1024,	1024,  64, 2147483647, 65535,
+				  65535, 49152, 65536, 32, 65536};
 
 	ENTER_DEV(d);
 	if (!prop)
@@ -430,7 +464,7 @@ API(cuDeviceGetPCIBusId, (char *id, int len, CUdevice d))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuDeviceGetByPCIBusId, (CUdevice *d, const char *id))
+API(cuDeviceGetByPCIBusId, (CUdevice * d, const char *id))
 {
 	unsigned dom, bus;
 
@@ -462,7 +496,7 @@ API(cuDeviceGetP2PAttribute, (int *v, int attr, CUdevice a, CUdevice b))
 	if (!v)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	*v = attr == 2 || attr == 4; /* access and array access */
-	if (attr == 3)               /* native atomics */
+	if (attr == 3)		     /* native atomics */
 		*v = 1;
 	LEAVE(CUDA_SUCCESS);
 }
@@ -477,7 +511,7 @@ API(cuDeviceGetExecAffinitySupport, (int *v, int type, CUdevice d))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuDeviceGetTexture1DLinearMaxWidth, (size_t *n, int format, unsigned channels, CUdevice d))
+API(cuDeviceGetTexture1DLinearMaxWidth, (size_t * n, int format, unsigned channels, CUdevice d))
 {
 	ENTER_DEV(d);
 	(void)format, (void)channels;
@@ -597,7 +631,7 @@ ONE(cuCtxCreate_v3, (CUcontext * c, CUexecAffinityParam *a, int n, unsigned flag
     a || n ? CUDA_ERROR_NOT_SUPPORTED : ctx_create(c, flags, d))
 /* Parameters could ask for green resources; all zero means none. */
 ONE(cuCtxCreate_v4, (CUcontext * c, CUctxCreateParams *p, unsigned flags, CUdevice d),
-    p && memcmp(p, (char[24]){ 0 }, 24) ? CUDA_ERROR_NOT_SUPPORTED : ctx_create(c, flags, d))
+    p &&memcmp(p, (char[24]){0}, 24) ? CUDA_ERROR_NOT_SUPPORTED : ctx_create(c, flags, d))
 
 static CUresult ctx_destroy_call(CUcontext h)
 {
@@ -617,7 +651,7 @@ ONE(cuCtxDestroy, (CUcontext c), ctx_destroy_call(c))
 ONE(cuCtxDestroy_v2, (CUcontext c), ctx_destroy_call(c))
 ONE(cuCtxDetach, (CUcontext c), ctx_destroy_call(c))
 
-API(cuCtxAttach, (CUcontext *c, unsigned flags))
+API(cuCtxAttach, (CUcontext * c, unsigned flags))
 {
 	struct ctx *x;
 
@@ -670,7 +704,7 @@ API(cuCtxSetCurrent, (CUcontext h))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuCtxGetCurrent, (CUcontext *c))
+API(cuCtxGetCurrent, (CUcontext * c))
 {
 	ENTER_QUIET();
 	if (!c)
@@ -689,13 +723,13 @@ static CUresult ctx_device(CUdevice *d, struct ctx *c)
 	return CUDA_SUCCESS;
 }
 
-API(cuCtxGetDevice, (CUdevice *d))
+API(cuCtxGetDevice, (CUdevice * d))
 {
 	ENTER_QUIET();
 	LEAVE(ctx_device(d, sim_current()));
 }
 
-API(cuCtxGetDevice_v2, (CUdevice *d, CUcontext c))
+API(cuCtxGetDevice_v2, (CUdevice * d, CUcontext c))
 {
 	ENTER_QUIET();
 	LEAVE(ctx_device(d, c ? (struct ctx *)c : sim_current()));
@@ -725,13 +759,13 @@ API(cuCtxGetApiVersion, (CUcontext h, unsigned int *v))
 	LEAVE(CUDA_SUCCESS);
 }
 
-#define ENTER_CTX(c)                                                                        \
-	struct ctx *c = NULL;                                                               \
-	ENTER();                                                                            \
-	do {                                                                                \
-		CUresult ctx_ = sim_get_ctx(&c);                                            \
-		if (ctx_ != CUDA_SUCCESS)                                                   \
-			LEAVE(ctx_);                                                        \
+#define ENTER_CTX(c)                                                                               \
+	struct ctx *c = NULL;                                                                      \
+	ENTER();                                                                                   \
+	do {                                                                                       \
+		CUresult ctx_ = sim_get_ctx(&c);                                                   \
+		if (ctx_ != CUDA_SUCCESS)                                                          \
+			LEAVE(ctx_);                                                               \
 	} while (0)
 
 API(cuCtxGetFlags, (unsigned *flags))
@@ -790,9 +824,10 @@ API(cuCtxGetStreamPriorityRange, (int *least, int *greatest))
 	LEAVE(CUDA_SUCCESS);
 }
 
-static size_t limits[32] = { [0] = 1024, [1] = 1 << 20, [2] = 8 << 20, [3] = 2, [4] = 2048, [5] = 128 };
+static size_t limits[32] = {
+	[0] = 1024, [1] = 1 << 20, [2] = 8 << 20, [3] = 2, [4] = 2048, [5] = 128};
 
-API(cuCtxGetLimit, (size_t *v, int limit))
+API(cuCtxGetLimit, (size_t * v, int limit))
 {
 	ENTER_CTX(c);
 	if (!v)
@@ -846,7 +881,8 @@ static CUresult peer(CUcontext h, unsigned flags, bool enable)
 	if (p->dev == c->dev)
 		LEAVE(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
 	if (enable == (c->peers >> p->dev & 1))
-		LEAVE(enable ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+		LEAVE(enable ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+			     : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
 	c->peers ^= 1u << p->dev;
 	mem_generation++;
 	LEAVE(CUDA_SUCCESS);
@@ -858,7 +894,7 @@ ONE(cuCtxDisablePeerAccess, (CUcontext c), peer(c, 0, false))
 
 static unsigned primary_flags[SIM_MAX_DEVS];
 
-API(cuDevicePrimaryCtxRetain, (CUcontext *out, CUdevice d))
+API(cuDevicePrimaryCtxRetain, (CUcontext * out, CUdevice d))
 {
 	ENTER();
 	if (!dev_ok(d))

@@ -13,28 +13,40 @@
 
 #include <stdlib.h>
 
-enum { N_KERNEL, N_MEMCPY, N_MEMSET, N_HOST, N_GRAPH, N_EMPTY, N_WAIT, N_RECORD, N_ALLOC = 10, N_FREE, N_MEMOP };
+enum {
+	N_KERNEL,
+	N_MEMCPY,
+	N_MEMSET,
+	N_HOST,
+	N_GRAPH,
+	N_EMPTY,
+	N_WAIT,
+	N_RECORD,
+	N_ALLOC = 10,
+	N_FREE,
+	N_MEMOP
+};
 
 struct node {
 	struct graph *g;
-	struct op *op;             /* template */
-	struct ev *ev;             /* WAIT, RECORD */
+	struct op *op; /* template */
+	struct ev *ev; /* WAIT, RECORD */
 	unsigned type, index;
 	struct node **dep;
 	unsigned ndep;
 };
 
 struct graph {
-	unsigned refs;             /* handle, executables */
+	unsigned refs; /* handle, executables */
 	struct node **node;
 	unsigned n, cap;
 };
 
 struct gexec {
 	struct graph *g;
-	unsigned n;                /* nodes there were at instantiation */
+	unsigned n; /* nodes there were at instantiation */
 	unsigned long long flags;
-	struct op *last;           /* end of its latest launch */
+	struct op *last; /* end of its latest launch */
 };
 
 struct capture {
@@ -90,7 +102,8 @@ static struct node *node_new(struct graph *g, unsigned type, struct node *const 
 	if (!x)
 		return NULL;
 	if (g->n == g->cap) {
-		struct node **v = sim_grow(g->node, g->n * sizeof *v, (g->cap ? g->cap * 2 : 16) * sizeof *v);
+		struct node **v =
+			sim_grow(g->node, g->n * sizeof *v, (g->cap ? g->cap * 2 : 16) * sizeof *v);
 
 		if (!v)
 			return NULL;
@@ -149,18 +162,28 @@ static void add_deps(struct strm *st, struct node *const *dep, unsigned n)
 static unsigned type_of(const struct op *op)
 {
 	switch ((enum op_kind)op->kind) {
-	case OP_KERNEL: return N_KERNEL;
-	case OP_COPY: return N_MEMCPY;
-	case OP_SET: return N_MEMSET;
-	case OP_HOSTFN: return N_HOST;
+	case OP_KERNEL:
+		return N_KERNEL;
+	case OP_COPY:
+		return N_MEMCPY;
+	case OP_SET:
+		return N_MEMSET;
+	case OP_HOSTFN:
+		return N_HOST;
 	case OP_WRITE_VALUE:
-	case OP_WAIT_VALUE: return N_MEMOP;
-	case OP_ALLOC: return N_ALLOC;
-	case OP_FREE: return N_FREE;
-	case OP_RECORD: return N_RECORD;
-	case OP_WAIT: return N_WAIT;
+	case OP_WAIT_VALUE:
+		return N_MEMOP;
+	case OP_ALLOC:
+		return N_ALLOC;
+	case OP_FREE:
+		return N_FREE;
+	case OP_RECORD:
+		return N_RECORD;
+	case OP_WAIT:
+		return N_WAIT;
 	case OP_MARK:
-	case OP_GRAPH: break;
+	case OP_GRAPH:
+		break;
 	}
 	return N_EMPTY;
 }
@@ -342,12 +365,12 @@ CUresult cap_wait(struct ev *e, struct strm *st, unsigned flags, bool *done)
 	return CUDA_SUCCESS;
 }
 
-#define GET_STREAM(h, pt, st)                                                               \
-	struct strm *st = NULL;                                                             \
-	do {                                                                                \
-		CUresult get_ = sim_get_stream(h, pt, &st);                                 \
-		if (get_ != CUDA_SUCCESS)                                                   \
-			LEAVE(get_);                                                        \
+#define GET_STREAM(h, pt, st)                                                                      \
+	struct strm *st = NULL;                                                                    \
+	do {                                                                                       \
+		CUresult get_ = sim_get_stream(h, pt, &st);                                        \
+		if (get_ != CUDA_SUCCESS)                                                          \
+			LEAVE(get_);                                                               \
 	} while (0)
 
 static CUresult begin(bool pt, CUstream h, CUstreamCaptureMode mode)
@@ -457,8 +480,9 @@ static CUresult info(bool pt, CUstream h, CUstreamCaptureStatus *status, cuuint6
 	GET_STREAM(h, pt, st);
 	if (!status)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	*status = !st->cap ? CU_STREAM_CAPTURE_STATUS_NONE
-			   : st->cap->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+	*status = !st->cap	     ? CU_STREAM_CAPTURE_STATUS_NONE
+		  : st->cap->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
+				     : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	if (id)
 		*id = st->cap ? st->cap->id : 0;
 	if (g)
@@ -469,11 +493,13 @@ static CUresult info(bool pt, CUstream h, CUstreamCaptureStatus *status, cuuint6
 		*n = st->cap_n;
 	LEAVE(CUDA_SUCCESS);
 }
-BOTH(cuStreamIsCapturing, _ptsz, (CUstream s, CUstreamCaptureStatus *st), info(pt, s, st, NULL, NULL, NULL, NULL))
+BOTH(cuStreamIsCapturing, _ptsz, (CUstream s, CUstreamCaptureStatus *st),
+     info(pt, s, st, NULL, NULL, NULL, NULL))
 BOTH(cuStreamGetCaptureInfo, _ptsz, (CUstream s, CUstreamCaptureStatus *st, cuuint64_t *id),
      info(pt, s, st, id, NULL, NULL, NULL))
 BOTH(cuStreamGetCaptureInfo_v2, _ptsz,
-     (CUstream s, CUstreamCaptureStatus *st, cuuint64_t *id, CUgraph *g, const CUgraphNode **d, size_t *n),
+     (CUstream s, CUstreamCaptureStatus *st, cuuint64_t *id, CUgraph *g, const CUgraphNode **d,
+      size_t *n),
      info(pt, s, st, id, g, d, n))
 BOTH(cuStreamGetCaptureInfo_v3, _ptsz,
      (CUstream s, CUstreamCaptureStatus *st, cuuint64_t *id, CUgraph *g, const CUgraphNode **d,
@@ -497,7 +523,8 @@ static CUresult update(bool pt, CUstream h, CUgraphNode *d, size_t n, unsigned f
 		add_deps(st, (struct node **)d, (unsigned)n);
 	LEAVE(CUDA_SUCCESS);
 }
-BOTH(cuStreamUpdateCaptureDependencies, _ptsz, (CUstream s, CUgraphNode *d, size_t n, unsigned f), update(pt, s, d, n, f))
+BOTH(cuStreamUpdateCaptureDependencies, _ptsz, (CUstream s, CUgraphNode *d, size_t n, unsigned f),
+     update(pt, s, d, n, f))
 BOTH(cuStreamUpdateCaptureDependencies_v2, _ptsz,
      (CUstream s, CUgraphNode *d, const CUgraphEdgeData *e, size_t n, unsigned f),
      ((void)e, update(pt, s, d, n, f)))
@@ -515,9 +542,9 @@ API(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode))
 
 /* ---- graphs by hand: as far as programs need them beside capture ---- */
 
-#define GET_GRAPH(h, g)                                                                     \
-	struct graph *g = (struct graph *)(h);                                              \
-	if (!sim_handle_is(g, SIM_GRAPH) && !is_capturing(g))                               \
+#define GET_GRAPH(h, g)                                                                            \
+	struct graph *g = (struct graph *)(h);                                                     \
+	if (!sim_handle_is(g, SIM_GRAPH) && !is_capturing(g))                                      \
 	LEAVE(CUDA_ERROR_INVALID_VALUE)
 
 static bool is_capturing(const struct graph *g)
@@ -615,8 +642,10 @@ static CUresult edges(CUgraph h, CUgraphNode *from, CUgraphNode *to, void *data,
 	*n = k;
 	LEAVE(CUDA_SUCCESS);
 }
-ONE(cuGraphGetEdges, (CUgraph g, CUgraphNode *f, CUgraphNode *t, size_t *n), edges(g, f, t, NULL, n))
-ONE(cuGraphGetEdges_v2, (CUgraph g, CUgraphNode *f, CUgraphNode *t, CUgraphEdgeData *e, size_t *n), edges(g, f, t, e, n))
+ONE(cuGraphGetEdges, (CUgraph g, CUgraphNode *f, CUgraphNode *t, size_t *n),
+    edges(g, f, t, NULL, n))
+ONE(cuGraphGetEdges_v2, (CUgraph g, CUgraphNode *f, CUgraphNode *t, CUgraphEdgeData *e, size_t *n),
+    edges(g, f, t, e, n))
 
 API(cuGraphNodeGetType, (CUgraphNode h, int *type))
 {
@@ -643,8 +672,10 @@ static CUresult node_deps(CUgraphNode h, CUgraphNode *out, void *data, size_t *n
 	*n = x->ndep;
 	LEAVE(CUDA_SUCCESS);
 }
-ONE(cuGraphNodeGetDependencies, (CUgraphNode x, CUgraphNode *v, size_t *n), node_deps(x, v, NULL, n))
-ONE(cuGraphNodeGetDependencies_v2, (CUgraphNode x, CUgraphNode *v, CUgraphEdgeData *e, size_t *n), node_deps(x, v, e, n))
+ONE(cuGraphNodeGetDependencies, (CUgraphNode x, CUgraphNode *v, size_t *n),
+    node_deps(x, v, NULL, n))
+ONE(cuGraphNodeGetDependencies_v2, (CUgraphNode x, CUgraphNode *v, CUgraphEdgeData *e, size_t *n),
+    node_deps(x, v, e, n))
 
 /* ---- executables ---- */
 
@@ -667,18 +698,19 @@ static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flag
 	*out = (CUgraphExec)e;
 	LEAVE(CUDA_SUCCESS);
 }
-#define OLD_INSTANTIATE(name)                                                               \
-	API(name, (CUgraphExec * out, CUgraph g, CUgraphNode *bad, char *log, size_t n))    \
-	{                                                                                   \
-		if (bad)                                                                    \
-			*bad = NULL;                                                        \
-		if (log && n)                                                               \
-			*log = 0;                                                           \
-		return instantiate(out, g, 0);                                              \
+#define OLD_INSTANTIATE(name)                                                                      \
+	API(name, (CUgraphExec * out, CUgraph g, CUgraphNode * bad, char *log, size_t n))          \
+	{                                                                                          \
+		if (bad)                                                                           \
+			*bad = NULL;                                                               \
+		if (log && n)                                                                      \
+			*log = 0;                                                                  \
+		return instantiate(out, g, 0);                                                     \
 	}
 OLD_INSTANTIATE(cuGraphInstantiate)
 OLD_INSTANTIATE(cuGraphInstantiate_v2)
-ONE(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph g, unsigned long long flags), instantiate(out, g, flags))
+ONE(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph g, unsigned long long flags),
+    instantiate(out, g, flags))
 
 API(cuGraphExecGetFlags, (CUgraphExec h, cuuint64_t *flags))
 {

@@ -9,11 +9,11 @@
 
 #include <sys/mman.h>
 
-#define NCLASS 12          /* 32 bytes ... 64 KiB */
+#define NCLASS 12 /* 32 bytes ... 64 KiB */
 #define HDR    16
 
 struct hdr {
-	uint64_t cls;      /* class, or size of the mapping */
+	uint64_t cls; /* class, or size of the mapping */
 	uint64_t magic;
 };
 
@@ -139,7 +139,7 @@ void sim_handle_add(const void *p, enum sim_kind k)
 	while (slots[i].p && slots[i].p != GONE)
 		i = (i + 1) % nslots;
 	dead -= slots[i].p == GONE;
-	slots[i] = (struct slot){ p, k };
+	slots[i] = (struct slot){p, k};
 	used++;
 }
 

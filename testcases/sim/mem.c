@@ -25,10 +25,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define GiB        (1ull << 30)
-#define TOTAL      (16 * GiB)
-#define GRAIN      512u
-#define SEGMENT    (32u << 20)
+#define GiB	   (1ull << 30)
+#define TOTAL	   (16 * GiB)
+#define GRAIN	   512u
+#define SEGMENT	   (32u << 20)
 #define VMM_GRAIN  (2ull << 20)
 #define POISON_MAX (1u << 20)
 #define POISON_NEW 0xcd
@@ -45,13 +45,15 @@ static bool vm_rw(bool write, void *mine, uint64_t addr, size_t n)
 	char *p = mine;
 
 	while (n) {
-		struct iovec l = { p, n }, r = { (void *)addr, n };
+		struct iovec l = {p, n}, r = {(void *)addr, n};
 		ssize_t k = write ? process_vm_writev(getpid(), &l, 1, &r, 1, 0)
 				  : process_vm_readv(getpid(), &l, 1, &r, 1, 0);
 
 		if (k <= 0) {
-			/* Not permitted here, or pages that only the CPU may not touch: a device can. */
-			k = write ? pwrite(self_mem, p, n, (off_t)addr) : pread(self_mem, p, n, (off_t)addr);
+			/* Not permitted here, or pages that only the CPU may not touch: a device
+			 * can. */
+			k = write ? pwrite(self_mem, p, n, (off_t)addr)
+				  : pread(self_mem, p, n, (off_t)addr);
 			if (k <= 0)
 				return false;
 		}
@@ -151,7 +153,8 @@ struct alloc *mem_new(enum mem_kind k, struct ctx *c, int dev, uint64_t addr, ui
 	if (!a)
 		return NULL;
 	if (ntab == ctab) {
-		struct alloc **t = sim_grow(tab, ntab * sizeof *t, (ctab ? ctab * 2 : 256) * sizeof *t);
+		struct alloc **t =
+			sim_grow(tab, ntab * sizeof *t, (ctab ? ctab * 2 : 256) * sizeof *t);
 
 		if (!t) {
 			sim_free(a);
@@ -160,7 +163,8 @@ struct alloc *mem_new(enum mem_kind k, struct ctx *c, int dev, uint64_t addr, ui
 		tab = t;
 		ctab = ctab ? ctab * 2 : 256;
 	}
-	*a = (struct alloc){ .lo = addr, .size = size, .kind = k, .ctx = c, .dev = dev, .id = ++next_buffer };
+	*a = (struct alloc){
+		.lo = addr, .size = size, .kind = k, .ctx = c, .dev = dev, .id = ++next_buffer};
 	i = upper(addr);
 	memmove(tab + i + 1, tab + i, (ntab - i) * sizeof *tab);
 	tab[i] = a;
@@ -239,7 +243,7 @@ static void arena_open(struct arena *a, uint64_t hint, uint64_t size)
 	a->cap = 64;
 	a->free = sim_alloc(a->cap * sizeof *a->free);
 	if (a->free)
-		a->free[a->n++] = (struct ext){ a->base, size };
+		a->free[a->n++] = (struct ext){a->base, size};
 }
 
 /* Lowest fit: what was freed last is given again if it lies lowest. */
@@ -257,11 +261,11 @@ static uint64_t arena_get(struct arena *a, uint64_t size, uint64_t align)
 			memmove(a->free + i + 1, a->free + i, (a->n - i) * sizeof *a->free);
 			a->n++;
 			a->free[i].size = pad;
-			a->free[i + 1] = (struct ext){ lo + size, e.size - pad - size };
+			a->free[i + 1] = (struct ext){lo + size, e.size - pad - size};
 		} else if (pad) {
 			a->free[i].size = pad;
 		} else if (e.size > size) {
-			a->free[i] = (struct ext){ lo + size, e.size - size };
+			a->free[i] = (struct ext){lo + size, e.size - size};
 		} else {
 			memmove(a->free + i, a->free + i + 1, (a->n - i - 1) * sizeof *a->free);
 			a->n--;
@@ -304,7 +308,7 @@ static void arena_put(struct arena *a, uint64_t lo, uint64_t size)
 		a->cap *= 2;
 	}
 	memmove(a->free + i + 1, a->free + i, (a->n - i) * sizeof *a->free);
-	a->free[i] = (struct ext){ lo, size };
+	a->free[i] = (struct ext){lo, size};
 	a->n++;
 }
 
@@ -366,12 +370,12 @@ void mem_dev_free(struct alloc *a)
 /* ---- pools ---- */
 
 struct blk {
-	struct blk *next, *prev;   /* by address within a segment list */
+	struct blk *next, *prev; /* by address within a segment list */
 	uint64_t addr, size;
-	bool live;                 /* in program order */
-	bool used;                 /* was handed out before */
-	struct op *freed;          /* operation that frees it; NULL: free without condition */
-	uint64_t sid;              /* stream of that free */
+	bool live;	  /* in program order */
+	bool used;	  /* was handed out before */
+	struct op *freed; /* operation that frees it; NULL: free without condition */
+	uint64_t sid;	  /* stream of that free */
 };
 
 struct pool {
@@ -434,7 +438,8 @@ static unsigned blk_fits(struct pool *p, struct blk *b, uint64_t need, struct st
 {
 	if (b->live || b->size < need)
 		return 0;
-	/* Memory of a capture is given again within the capture alone, and nothing pending enters one. */
+	/* Memory of a capture is given again within the capture alone, and nothing pending enters
+	 * one. */
 	if (b->freed && (b->freed->captured || (st->cap && !b->freed->done)))
 		return b->freed->captured && st->cap && b->sid == st->id;
 	if (b->freed && b->sid == st->id)
@@ -458,7 +463,8 @@ static void merge(struct pool *p)
 		blk_settle(b);
 		if (n) {
 			blk_settle(n);
-			if (!b->live && !n->live && !b->freed && !n->freed && b->addr + b->size == n->addr) {
+			if (!b->live && !n->live && !b->freed && !n->freed &&
+			    b->addr + b->size == n->addr) {
 				b->size += n->size;
 				b->used |= n->used;
 				b->next = n->next;
@@ -523,7 +529,8 @@ static void pool_trim(struct pool *p, uint64_t keep)
 	merge(p);
 	for (struct blk *b = p->blocks; b && p->reserved > keep; b = n) {
 		n = b->next;
-		if (b->live || b->freed || b->size % VMM_GRAIN || b->addr % VMM_GRAIN || b->size > p->reserved)
+		if (b->live || b->freed || b->size % VMM_GRAIN || b->addr % VMM_GRAIN ||
+		    b->size > p->reserved)
 			continue;
 		if (b->prev)
 			b->prev->next = n;
@@ -612,7 +619,7 @@ static CUresult pool_alloc(CUdeviceptr *out, size_t size, struct pool *p, struct
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	a->pool = p;
-	*(struct fill *)op->data = (struct fill){ b->addr, need, POISON_NEW };
+	*(struct fill *)op->data = (struct fill){b->addr, need, POISON_NEW};
 	op->step = fill_step;
 	op_range(op, b->addr, need, true);
 	op_get(op);
@@ -636,7 +643,8 @@ static void pool_free(struct alloc *a, struct op *free_op, struct strm *st)
 	mem_del(a);
 }
 
-static CUresult alloc_async(bool pt, CUdeviceptr *out, size_t size, CUmemoryPool ph, bool given, CUstream s)
+static CUresult alloc_async(bool pt, CUdeviceptr *out, size_t size, CUmemoryPool ph, bool given,
+			    CUstream s)
 {
 	struct strm *st;
 	struct pool *p = (struct pool *)ph;
@@ -654,7 +662,8 @@ static CUresult alloc_async(bool pt, CUdeviceptr *out, size_t size, CUmemoryPool
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	LEAVE(pool_alloc(out, size, p, st));
 }
-BOTH(cuMemAllocAsync, _ptsz, (CUdeviceptr * p, size_t n, CUstream s), alloc_async(pt, p, n, NULL, false, s))
+BOTH(cuMemAllocAsync, _ptsz, (CUdeviceptr * p, size_t n, CUstream s),
+     alloc_async(pt, p, n, NULL, false, s))
 BOTH(cuMemAllocFromPoolAsync, _ptsz, (CUdeviceptr * p, size_t n, CUmemoryPool pool, CUstream s),
      alloc_async(pt, p, n, pool, true, s))
 
@@ -693,7 +702,7 @@ static CUresult free_async(bool pt, CUdeviceptr d, CUstream s)
 		op = op_new(st->ctx, OP_FREE, "", sizeof(struct late));
 		if (!op)
 			LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
-		*(struct late *)op->data = (struct late){ a->lo, a->id };
+		*(struct late *)op->data = (struct late){a->lo, a->id};
 		op->step = late_free;
 	} else {
 		struct blk *b = pool_block(a->pool, d);
@@ -701,7 +710,7 @@ static CUresult free_async(bool pt, CUdeviceptr d, CUstream s)
 		op = op_new(st->ctx, OP_FREE, "", sizeof(struct fill));
 		if (!op)
 			LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
-		*(struct fill *)op->data = (struct fill){ d, b->size, POISON_OLD };
+		*(struct fill *)op->data = (struct fill){d, b->size, POISON_OLD};
 		op->step = fill_step;
 	}
 	op_range(op, a->lo, a->size, true);
@@ -712,12 +721,12 @@ static CUresult free_async(bool pt, CUdeviceptr d, CUstream s)
 }
 BOTH(cuMemFreeAsync, _ptsz, (CUdeviceptr d, CUstream s), free_async(pt, d, s))
 
-#define GET_CTX(c)                                                                          \
-	struct ctx *c = NULL;                                                               \
-	do {                                                                                \
-		CUresult ctx_ = sim_get_ctx(&c);                                            \
-		if (ctx_ != CUDA_SUCCESS)                                                   \
-			LEAVE(ctx_);                                                        \
+#define GET_CTX(c)                                                                                 \
+	struct ctx *c = NULL;                                                                      \
+	do {                                                                                       \
+		CUresult ctx_ = sim_get_ctx(&c);                                                   \
+		if (ctx_ != CUDA_SUCCESS)                                                          \
+			LEAVE(ctx_);                                                               \
 	} while (0)
 
 static bool dev_ok(int d)
@@ -740,7 +749,8 @@ static CUresult dev_pool_get(CUmemoryPool *out, int d, bool deflt)
 }
 ONE(cuDeviceGetDefaultMemPool, (CUmemoryPool * p, CUdevice d), dev_pool_get(p, d, true))
 ONE(cuDeviceGetMemPool, (CUmemoryPool * p, CUdevice d), dev_pool_get(p, d, false))
-static CUresult loc_pool_get(CUmemoryPool *p, const CUmemLocation *l, CUmemAllocationType t, bool deflt)
+static CUresult loc_pool_get(CUmemoryPool *p, const CUmemLocation *l, CUmemAllocationType t,
+			     bool deflt)
 {
 	if (!l || t != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -748,8 +758,10 @@ static CUresult loc_pool_get(CUmemoryPool *p, const CUmemLocation *l, CUmemAlloc
 		return CUDA_ERROR_NOT_SUPPORTED;
 	return dev_pool_get(p, l->id, deflt);
 }
-ONE(cuMemGetDefaultMemPool, (CUmemoryPool * p, CUmemLocation *l, CUmemAllocationType t), loc_pool_get(p, l, t, true))
-ONE(cuMemGetMemPool, (CUmemoryPool * p, CUmemLocation *l, CUmemAllocationType t), loc_pool_get(p, l, t, false))
+ONE(cuMemGetDefaultMemPool, (CUmemoryPool * p, CUmemLocation *l, CUmemAllocationType t),
+    loc_pool_get(p, l, t, true))
+ONE(cuMemGetMemPool, (CUmemoryPool * p, CUmemLocation *l, CUmemAllocationType t),
+    loc_pool_get(p, l, t, false))
 
 API(cuDeviceSetMemPool, (CUdevice d, CUmemoryPool p))
 {
@@ -763,7 +775,7 @@ API(cuDeviceSetMemPool, (CUdevice d, CUmemoryPool p))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemPoolCreate, (CUmemoryPool *out, const CUmemPoolProps *props))
+API(cuMemPoolCreate, (CUmemoryPool * out, const CUmemPoolProps *props))
 {
 	struct pool *p;
 
@@ -808,15 +820,32 @@ static CUresult pool_attr(CUmemoryPool h, int attr, void *v, bool set)
 	if (!sim_handle_is(p, SIM_POOL) || !v)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	switch (attr) {
-	case 1: flag = &p->follow; break;
-	case 2: flag = &p->opportunistic; break;
-	case 3: flag = &p->internal; break;
-	case 4: num = &p->threshold; break;
-	case 5: num = &p->reserved; break;
-	case 6: num = &p->reserved_high; break;
-	case 7: num = &p->used; break;
-	case 8: num = &p->used_high; break;
-	default: LEAVE(CUDA_ERROR_INVALID_VALUE);
+	case 1:
+		flag = &p->follow;
+		break;
+	case 2:
+		flag = &p->opportunistic;
+		break;
+	case 3:
+		flag = &p->internal;
+		break;
+	case 4:
+		num = &p->threshold;
+		break;
+	case 5:
+		num = &p->reserved;
+		break;
+	case 6:
+		num = &p->reserved_high;
+		break;
+	case 7:
+		num = &p->used;
+		break;
+	case 8:
+		num = &p->used_high;
+		break;
+	default:
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	}
 	if (!set && flag)
 		*(int *)v = *flag;
@@ -832,8 +861,10 @@ static CUresult pool_attr(CUmemoryPool h, int attr, void *v, bool set)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	LEAVE(CUDA_SUCCESS);
 }
-ONE(cuMemPoolGetAttribute, (CUmemoryPool p, CUmemPool_attribute a, void *v), pool_attr(p, (int)a, v, false))
-ONE(cuMemPoolSetAttribute, (CUmemoryPool p, CUmemPool_attribute a, void *v), pool_attr(p, (int)a, v, true))
+ONE(cuMemPoolGetAttribute, (CUmemoryPool p, CUmemPool_attribute a, void *v),
+    pool_attr(p, (int)a, v, false))
+ONE(cuMemPoolSetAttribute, (CUmemoryPool p, CUmemPool_attribute a, void *v),
+    pool_attr(p, (int)a, v, true))
 
 API(cuMemPoolSetAccess, (CUmemoryPool h, const CUmemAccessDesc *d, size_t n))
 {
@@ -857,12 +888,13 @@ API(cuMemPoolSetAccess, (CUmemoryPool h, const CUmemAccessDesc *d, size_t n))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemPoolGetAccess, (CUmemAccess_flags *f, CUmemoryPool h, CUmemLocation *l))
+API(cuMemPoolGetAccess, (CUmemAccess_flags * f, CUmemoryPool h, CUmemLocation *l))
 {
 	struct pool *p = (struct pool *)h;
 
 	ENTER();
-	if (!sim_handle_is(p, SIM_POOL) || !f || !l || l->type != CU_MEM_LOCATION_TYPE_DEVICE || !dev_ok(l->id))
+	if (!sim_handle_is(p, SIM_POOL) || !f || !l || l->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    !dev_ok(l->id))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	*f = (CUmemAccess_flags)((p->access_r >> l->id & 1) | (p->access_w >> l->id & 1) << 1);
 	LEAVE(CUDA_SUCCESS);
@@ -903,7 +935,7 @@ struct phys {
 	uint64_t id;
 	uint64_t size;
 	int fd, dev;
-	unsigned refs;     /* handle and mappings */
+	unsigned refs; /* handle and mappings */
 	unsigned handles;
 	CUmemAllocationProp prop;
 };
@@ -915,9 +947,11 @@ bool mem_may(struct ctx *c, uint64_t addr, uint64_t size, bool write)
 	int dev;
 
 	if (a && a->kind == MEM_POOL && addr + size <= a->lo + a->size)
-		return (write ? a->pool->access_w : a->pool->access_r) & bit || c->peers >> a->dev & 1;
+		return (write ? a->pool->access_w : a->pool->access_r) & bit ||
+		       c->peers >> a->dev & 1;
 	if (!a || addr + size > a->lo + a->size) {
-		/* Freed, or not yet allocated in device order: the pool's memory is mapped all the same. */
+		/* Freed, or not yet allocated in device order: the pool's memory is mapped all the
+		 * same. */
 		if (mem_in_pool(addr, size, &dev))
 			return dev == c->dev || c->peers >> dev & 1;
 		/* Mappings of VMM memory may lie side by side. */
@@ -957,7 +991,7 @@ uint64_t mem_canon(uint64_t addr)
 
 /* ---- ordinary memory ---- */
 
-API(cuMemGetInfo_v2, (size_t *fr, size_t *total))
+API(cuMemGetInfo_v2, (size_t * fr, size_t *total))
 {
 	ENTER();
 	GET_CTX(c);
@@ -968,7 +1002,7 @@ API(cuMemGetInfo_v2, (size_t *fr, size_t *total))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemAlloc_v2, (CUdeviceptr *out, size_t size))
+API(cuMemAlloc_v2, (CUdeviceptr * out, size_t size))
 {
 	struct alloc *a;
 
@@ -987,7 +1021,7 @@ API(cuMemAlloc_v2, (CUdeviceptr *out, size_t size))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemAllocPitch_v2, (CUdeviceptr *out, size_t *pitch, size_t w, size_t h, unsigned elem))
+API(cuMemAllocPitch_v2, (CUdeviceptr * out, size_t *pitch, size_t w, size_t h, unsigned elem))
 {
 	struct alloc *a;
 	size_t p;
@@ -1015,7 +1049,8 @@ static struct alloc *map_new(struct ctx *c, enum mem_kind k, size_t size)
 
 	if (size > TOTAL)
 		return NULL;
-	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	a = mem_new(k, c, c->dev, (uint64_t)p, size);
@@ -1037,7 +1072,7 @@ static void map_free(struct alloc *a)
 	sim_munmap(p, n);
 }
 
-API(cuMemAllocManaged, (CUdeviceptr *out, size_t size, unsigned flags))
+API(cuMemAllocManaged, (CUdeviceptr * out, size_t size, unsigned flags))
 {
 	struct alloc *a;
 
@@ -1168,7 +1203,7 @@ API(cuMemHostUnregister, (void *p))
 	LEAVE(c->error);
 }
 
-API(cuMemHostGetDevicePointer_v2, (CUdeviceptr *out, void *p, unsigned flags))
+API(cuMemHostGetDevicePointer_v2, (CUdeviceptr * out, void *p, unsigned flags))
 {
 	struct alloc *a;
 
@@ -1196,7 +1231,7 @@ API(cuMemHostGetFlags, (unsigned *flags, void *p))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemGetAddressRange_v2, (CUdeviceptr *base, size_t *size, CUdeviceptr d))
+API(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t *size, CUdeviceptr d))
 {
 	struct alloc *a;
 
@@ -1240,7 +1275,8 @@ static CUresult attr_of(void *v, int attr, CUdeviceptr d)
 		return CUDA_ERROR_INVALID_VALUE;
 	switch (attr) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		*(CUcontext *)v = a->kind == MEM_VMM || a->kind == MEM_POOL ? NULL : (CUcontext)a->ctx;
+		*(CUcontext *)v =
+			a->kind == MEM_VMM || a->kind == MEM_POOL ? NULL : (CUcontext)a->ctx;
 		return CUDA_SUCCESS;
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		*(unsigned *)v = host_kind(a) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
@@ -1320,13 +1356,24 @@ API(cuPointerGetAttributes, (unsigned n, CUpointer_attribute *attr, void **v, CU
 			continue;
 		/* Unknown to CUDA, or the attribute does not apply: zeroes; no device. */
 		switch ((int)attr[i]) {
-		case 1: case 3: case 4: case 7: case 11: case 12: case 14: case 17: case 18: case 19: case 20:
+		case 1:
+		case 3:
+		case 4:
+		case 7:
+		case 11:
+		case 12:
+		case 14:
+		case 17:
+		case 18:
+		case 19:
+		case 20:
 			memset(v[i], 0, 8);
 			break;
 		case 9:
 			*(int *)v[i] = -2;
 			break;
-		case 13: case 15:
+		case 13:
+		case 15:
 			memset(v[i], 0, 1);
 			break;
 		default:
@@ -1350,7 +1397,8 @@ API(cuPointerSetAttribute, (const void *v, CUpointer_attribute attr, CUdeviceptr
 
 /* ---- managed memory hints: points in stream order that move nothing ---- */
 
-static CUresult mark_range(bool pt, CUdeviceptr d, size_t n, CUstream s, const char *name, bool managed)
+static CUresult mark_range(bool pt, CUdeviceptr d, size_t n, CUstream s, const char *name,
+			   bool managed)
 {
 	struct alloc *a;
 	struct strm *st;
@@ -1372,14 +1420,18 @@ static CUresult mark_range(bool pt, CUdeviceptr d, size_t n, CUstream s, const c
 }
 
 BOTH(cuMemPrefetchAsync, _ptsz, (CUdeviceptr d, size_t n, CUdevice dst, CUstream s),
-     dst != CU_DEVICE_CPU && !dev_ok(dst) ? CUDA_ERROR_INVALID_DEVICE : mark_range(pt, d, n, s, "prefetch", true))
-BOTH(cuMemPrefetchAsync_v2, _ptsz, (CUdeviceptr d, size_t n, CUmemLocation l, unsigned flags, CUstream s),
-     flags || l.type == CU_MEM_LOCATION_TYPE_INVALID ? CUDA_ERROR_INVALID_VALUE : mark_range(pt, d, n, s, "prefetch", true))
+     dst != CU_DEVICE_CPU && !dev_ok(dst) ? CUDA_ERROR_INVALID_DEVICE
+					  : mark_range(pt, d, n, s, "prefetch", true))
+BOTH(cuMemPrefetchAsync_v2, _ptsz,
+     (CUdeviceptr d, size_t n, CUmemLocation l, unsigned flags, CUstream s),
+     flags || l.type == CU_MEM_LOCATION_TYPE_INVALID ? CUDA_ERROR_INVALID_VALUE
+						     : mark_range(pt, d, n, s, "prefetch", true))
 BOTH(cuStreamAttachMemAsync, _ptsz, (CUstream s, CUdeviceptr d, size_t n, unsigned flags),
-     flags != 1 && flags != 2 && flags != 4 ? CUDA_ERROR_INVALID_VALUE : mark_range(pt, d, n, s, "attach", true))
+     flags != 1 && flags != 2 && flags != 4 ? CUDA_ERROR_INVALID_VALUE
+					    : mark_range(pt, d, n, s, "attach", true))
 
-static CUresult mark_batch(bool pt, CUdeviceptr *d, size_t *n, size_t count, unsigned long long flags, CUstream s,
-			   bool discard)
+static CUresult mark_batch(bool pt, CUdeviceptr *d, size_t *n, size_t count,
+			   unsigned long long flags, CUstream s, bool discard)
 {
 	struct strm *st;
 	struct op *op;
@@ -1406,12 +1458,15 @@ static CUresult mark_batch(bool pt, CUdeviceptr *d, size_t *n, size_t count, uns
 	LEAVE(CUDA_SUCCESS);
 }
 BOTH(cuMemPrefetchBatchAsync, _ptsz,
-     (CUdeviceptr * d, size_t *n, size_t count, CUmemLocation *l, size_t *li, size_t nl, unsigned long long f, CUstream s),
+     (CUdeviceptr * d, size_t *n, size_t count, CUmemLocation *l, size_t *li, size_t nl,
+      unsigned long long f, CUstream s),
      !l || !li || !nl ? CUDA_ERROR_INVALID_VALUE : mark_batch(pt, d, n, count, f, s, false))
-BOTH(cuMemDiscardBatchAsync, _ptsz, (CUdeviceptr * d, size_t *n, size_t count, unsigned long long f, CUstream s),
+BOTH(cuMemDiscardBatchAsync, _ptsz,
+     (CUdeviceptr * d, size_t *n, size_t count, unsigned long long f, CUstream s),
      mark_batch(pt, d, n, count, f, s, true))
 BOTH(cuMemDiscardAndPrefetchBatchAsync, _ptsz,
-     (CUdeviceptr * d, size_t *n, size_t count, CUmemLocation *l, size_t *li, size_t nl, unsigned long long f, CUstream s),
+     (CUdeviceptr * d, size_t *n, size_t count, CUmemLocation *l, size_t *li, size_t nl,
+      unsigned long long f, CUstream s),
      !l || !li || !nl ? CUDA_ERROR_INVALID_VALUE : mark_batch(pt, d, n, count, f, s, true))
 
 static CUresult advise(CUdeviceptr d, size_t n)
@@ -1424,8 +1479,10 @@ static CUresult advise(CUdeviceptr d, size_t n)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	LEAVE(CUDA_SUCCESS);
 }
-ONE(cuMemAdvise, (CUdeviceptr d, size_t n, CUmem_advise w, CUdevice dev), ((void)w, (void)dev, advise(d, n)))
-ONE(cuMemAdvise_v2, (CUdeviceptr d, size_t n, CUmem_advise w, CUmemLocation l), ((void)w, (void)l, advise(d, n)))
+ONE(cuMemAdvise, (CUdeviceptr d, size_t n, CUmem_advise w, CUdevice dev),
+    ((void)w, (void)dev, advise(d, n)))
+ONE(cuMemAdvise_v2, (CUdeviceptr d, size_t n, CUmem_advise w, CUmemLocation l),
+    ((void)w, (void)l, advise(d, n)))
 
 /* ---- VMM ---- */
 
@@ -1444,7 +1501,8 @@ static struct resv *resv_of(uint64_t addr, uint64_t size)
 	return NULL;
 }
 
-API(cuMemGetAllocationGranularity, (size_t *g, const CUmemAllocationProp *p, CUmemAllocationGranularity_flags f))
+API(cuMemGetAllocationGranularity,
+    (size_t * g, const CUmemAllocationProp *p, CUmemAllocationGranularity_flags f))
 {
 	ENTER_QUIET();
 	(void)f;
@@ -1454,7 +1512,8 @@ API(cuMemGetAllocationGranularity, (size_t *g, const CUmemAllocationProp *p, CUm
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemAddressReserve, (CUdeviceptr *out, size_t size, size_t align, CUdeviceptr at, unsigned long long flags))
+API(cuMemAddressReserve,
+    (CUdeviceptr * out, size_t size, size_t align, CUdeviceptr at, unsigned long long flags))
 {
 	struct resv *r;
 	uint64_t lo;
@@ -1470,14 +1529,16 @@ API(cuMemAddressReserve, (CUdeviceptr *out, size_t size, size_t align, CUdevicep
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	p = MAP_FAILED;
 	if (at && !(at % align)) {
-		p = mmap((void *)at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		p = mmap((void *)at, size, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 		if (p != MAP_FAILED && p != (char *)at) {
 			sim_munmap(p, size);
 			p = MAP_FAILED;
 		}
 	}
 	if (p == MAP_FAILED) {
-		p = mmap(NULL, size + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		p = mmap(NULL, size + align, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			 -1, 0);
 		if (p == MAP_FAILED) {
 			sim_free(r);
 			LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -1488,7 +1549,7 @@ API(cuMemAddressReserve, (CUdeviceptr *out, size_t size, size_t align, CUdevicep
 		sim_munmap((void *)(lo + size), (uint64_t)p + align - lo);
 		p = (char *)lo;
 	}
-	*r = (struct resv){ resvs, (uint64_t)p, size };
+	*r = (struct resv){resvs, (uint64_t)p, size};
 	resvs = r;
 	*out = r->lo;
 	LEAVE(CUDA_SUCCESS);
@@ -1516,7 +1577,12 @@ static struct phys *phys_new(int fd, uint64_t size, int dev)
 
 	if (!p)
 		return NULL;
-	*p = (struct phys){ .id = ++next_phys & 0x3fffff, .size = size, .fd = fd, .dev = dev, .refs = 1, .handles = 1 };
+	*p = (struct phys){.id = ++next_phys & 0x3fffff,
+			   .size = size,
+			   .fd = fd,
+			   .dev = dev,
+			   .refs = 1,
+			   .handles = 1};
 	sim_handle_add(p, SIM_PHYS);
 	return p;
 }
@@ -1530,13 +1596,15 @@ static void phys_put(struct phys *p)
 	sim_free(p);
 }
 
-API(cuMemCreate, (CUmemGenericAllocationHandle *out, size_t size, const CUmemAllocationProp *prop, unsigned long long flags))
+API(cuMemCreate, (CUmemGenericAllocationHandle * out, size_t size, const CUmemAllocationProp *prop,
+		  unsigned long long flags))
 {
 	struct phys *p;
 	int fd;
 
 	ENTER();
-	if (!out || !prop || !size || size % VMM_GRAIN || flags || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
+	if (!out || !prop || !size || size % VMM_GRAIN || flags ||
+	    prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
 		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
@@ -1569,16 +1637,19 @@ API(cuMemRelease, (CUmemGenericAllocationHandle h))
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemMap, (CUdeviceptr d, size_t size, size_t off, CUmemGenericAllocationHandle h, unsigned long long flags))
+API(cuMemMap, (CUdeviceptr d, size_t size, size_t off, CUmemGenericAllocationHandle h,
+	       unsigned long long flags))
 {
 	struct phys *p = (struct phys *)(uintptr_t)h;
 	struct alloc *a;
 
 	ENTER();
-	if (!sim_handle_is(p, SIM_PHYS) || flags || !size || size % VMM_GRAIN || d % VMM_GRAIN || off % VMM_GRAIN ||
-	    size > p->size || off > p->size - size || !resv_of(d, size) || overlaps(d, size))
+	if (!sim_handle_is(p, SIM_PHYS) || flags || !size || size % VMM_GRAIN || d % VMM_GRAIN ||
+	    off % VMM_GRAIN || size > p->size || off > p->size - size || !resv_of(d, size) ||
+	    overlaps(d, size))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	if (mmap((void *)d, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->fd, (off_t)off) == MAP_FAILED)
+	if (mmap((void *)d, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->fd,
+		 (off_t)off) == MAP_FAILED)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	a = mem_new(MEM_VMM, sim_current(), p->dev, d, size);
 	if (!a)
@@ -1606,7 +1677,8 @@ API(cuMemUnmap, (CUdeviceptr d, size_t size))
 		a = mem_find(at);
 		at += a->size;
 		p = a->phys;
-		mmap((void *)a->lo, a->size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		mmap((void *)a->lo, a->size, PROT_NONE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		mem_del(a);
 		phys_put(p);
 	}
@@ -1621,12 +1693,14 @@ API(cuMemSetAccess, (CUdeviceptr d, size_t size, const CUmemAccessDesc *desc, si
 	ENTER();
 	if (!size || !desc || !n)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	for (at = d; at < d + size && (a = mem_find(at)) && a->kind == MEM_VMM; at = a->lo + a->size)
+	for (at = d; at < d + size && (a = mem_find(at)) && a->kind == MEM_VMM;
+	     at = a->lo + a->size)
 		;
 	if (at != d + size)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	for (size_t i = 0; i < n; i++)
-		if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || !dev_ok(desc[i].location.id))
+		if (desc[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+		    !dev_ok(desc[i].location.id))
 			LEAVE(CUDA_ERROR_INVALID_DEVICE);
 	for (at = d; at < d + size; at = a->lo + a->size) {
 		a = mem_find(at);
@@ -1647,13 +1721,14 @@ API(cuMemGetAccess, (unsigned long long *flags, const CUmemLocation *l, CUdevice
 
 	ENTER();
 	a = mem_find(d);
-	if (!flags || !l || !a || a->kind != MEM_VMM || l->type != CU_MEM_LOCATION_TYPE_DEVICE || !dev_ok(l->id))
+	if (!flags || !l || !a || a->kind != MEM_VMM || l->type != CU_MEM_LOCATION_TYPE_DEVICE ||
+	    !dev_ok(l->id))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	*flags = (a->access_r >> l->id & 1) | (a->access_w >> l->id & 1) << 1;
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle *out, void *addr))
+API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle * out, void *addr))
 {
 	struct alloc *a;
 
@@ -1668,7 +1743,8 @@ API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle *out, void *addr)
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemGetAllocationPropertiesFromHandle, (CUmemAllocationProp *prop, CUmemGenericAllocationHandle h))
+API(cuMemGetAllocationPropertiesFromHandle,
+    (CUmemAllocationProp * prop, CUmemGenericAllocationHandle h))
 {
 	struct phys *p = (struct phys *)(uintptr_t)h;
 
@@ -1679,13 +1755,15 @@ API(cuMemGetAllocationPropertiesFromHandle, (CUmemAllocationProp *prop, CUmemGen
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemExportToShareableHandle, (void *out, CUmemGenericAllocationHandle h, CUmemAllocationHandleType t, unsigned long long flags))
+API(cuMemExportToShareableHandle, (void *out, CUmemGenericAllocationHandle h,
+				   CUmemAllocationHandleType t, unsigned long long flags))
 {
 	struct phys *p = (struct phys *)(uintptr_t)h;
 	int fd;
 
 	ENTER();
-	if (!out || !sim_handle_is(p, SIM_PHYS) || flags || t != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+	if (!out || !sim_handle_is(p, SIM_PHYS) || flags ||
+	    t != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
@@ -1694,7 +1772,8 @@ API(cuMemExportToShareableHandle, (void *out, CUmemGenericAllocationHandle h, CU
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMemImportFromShareableHandle, (CUmemGenericAllocationHandle *out, void *os, CUmemAllocationHandleType t))
+API(cuMemImportFromShareableHandle,
+    (CUmemGenericAllocationHandle * out, void *os, CUmemAllocationHandleType t))
 {
 	int fd = (int)(intptr_t)os;
 	struct stat st;
@@ -1702,7 +1781,8 @@ API(cuMemImportFromShareableHandle, (CUmemGenericAllocationHandle *out, void *os
 
 	ENTER();
 	GET_CTX(c);
-	if (!out || t != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fstat(fd, &st) || st.st_size <= 0)
+	if (!out || t != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || fstat(fd, &st) ||
+	    st.st_size <= 0)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0 || !(p = phys_new(fd, (uint64_t)st.st_size, c->dev)))
@@ -1710,8 +1790,9 @@ API(cuMemImportFromShareableHandle, (CUmemGenericAllocationHandle *out, void *os
 	/* The same file is the same memory. */
 	p->id = (uint64_t)st.st_ino & 0x3fffff;
 	dev_arena[c->dev].used += p->size;
-	p->prop = (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = t,
-		.location = { CU_MEM_LOCATION_TYPE_DEVICE, c->dev } };
+	p->prop = (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+					.requestedHandleTypes = t,
+					.location = {CU_MEM_LOCATION_TYPE_DEVICE, c->dev}};
 	*out = (CUmemGenericAllocationHandle)(uintptr_t)p;
 	LEAVE(CUDA_SUCCESS);
 }
@@ -1724,9 +1805,9 @@ struct ipc {
 };
 #define IPC_MEM 0x6d656d7369703131ull
 
-API(cuIpcGetMemHandle, (CUipcMemHandle *out, CUdeviceptr d))
+API(cuIpcGetMemHandle, (CUipcMemHandle * out, CUdeviceptr d))
 {
-	struct ipc x = { .magic = IPC_MEM, .pid = getpid() };
+	struct ipc x = {.magic = IPC_MEM, .pid = getpid()};
 	struct alloc *a;
 
 	ENTER();
@@ -1760,7 +1841,8 @@ static CUresult ipc_open(CUdeviceptr *out, const CUipcMemHandle *h, unsigned fla
 	LEAVE(CUDA_SUCCESS);
 }
 ONE(cuIpcOpenMemHandle, (CUdeviceptr * p, CUipcMemHandle h, unsigned flags), ipc_open(p, &h, flags))
-ONE(cuIpcOpenMemHandle_v2, (CUdeviceptr * p, CUipcMemHandle h, unsigned flags), ipc_open(p, &h, flags))
+ONE(cuIpcOpenMemHandle_v2, (CUdeviceptr * p, CUipcMemHandle h, unsigned flags),
+    ipc_open(p, &h, flags))
 
 API(cuIpcCloseMemHandle, (CUdeviceptr d))
 {
@@ -1779,11 +1861,16 @@ API(cuIpcCloseMemHandle, (CUdeviceptr d))
 static size_t format_size(unsigned f)
 {
 	switch (f) {
-	case CU_AD_FORMAT_UNSIGNED_INT8: case CU_AD_FORMAT_SIGNED_INT8:
+	case CU_AD_FORMAT_UNSIGNED_INT8:
+	case CU_AD_FORMAT_SIGNED_INT8:
 		return 1;
-	case CU_AD_FORMAT_UNSIGNED_INT16: case CU_AD_FORMAT_SIGNED_INT16: case CU_AD_FORMAT_HALF:
+	case CU_AD_FORMAT_UNSIGNED_INT16:
+	case CU_AD_FORMAT_SIGNED_INT16:
+	case CU_AD_FORMAT_HALF:
 		return 2;
-	case CU_AD_FORMAT_UNSIGNED_INT32: case CU_AD_FORMAT_SIGNED_INT32: case CU_AD_FORMAT_FLOAT:
+	case CU_AD_FORMAT_UNSIGNED_INT32:
+	case CU_AD_FORMAT_SIGNED_INT32:
+	case CU_AD_FORMAT_FLOAT:
 		return 4;
 	}
 	return 0;
@@ -1791,10 +1878,12 @@ static size_t format_size(unsigned f)
 
 static CUresult array_new(struct ctx *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struct arr **out)
 {
-	size_t f = format_size((unsigned)d->Format), h = d->Height ? d->Height : 1, z = d->Depth ? d->Depth : 1;
+	size_t f = format_size((unsigned)d->Format), h = d->Height ? d->Height : 1,
+	       z = d->Depth ? d->Depth : 1;
 	struct arr *a;
 
-	if (!f || !d->Width || (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4) ||
+	if (!f || !d->Width ||
+	    (d->NumChannels != 1 && d->NumChannels != 2 && d->NumChannels != 4) ||
 	    d->Width > 1u << 20 || h > 1u << 20 || z > 1u << 16)
 		return CUDA_ERROR_INVALID_VALUE;
 	a = sim_alloc(sizeof *a);
@@ -1815,7 +1904,7 @@ static CUresult array_new(struct ctx *c, const CUDA_ARRAY3D_DESCRIPTOR *d, struc
 	return CUDA_SUCCESS;
 }
 
-API(cuArray3DCreate_v2, (CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d))
+API(cuArray3DCreate_v2, (CUarray * out, const CUDA_ARRAY3D_DESCRIPTOR *d))
 {
 	struct arr *a = NULL;
 	CUresult r;
@@ -1830,14 +1919,16 @@ API(cuArray3DCreate_v2, (CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *d))
 	LEAVE(r);
 }
 
-API(cuArrayCreate_v2, (CUarray *out, const CUDA_ARRAY_DESCRIPTOR *d))
+API(cuArrayCreate_v2, (CUarray * out, const CUDA_ARRAY_DESCRIPTOR *d))
 {
 	CUDA_ARRAY3D_DESCRIPTOR x;
 
 	if (!d)
 		return CUDA_ERROR_INVALID_VALUE;
-	x = (CUDA_ARRAY3D_DESCRIPTOR){ .Width = d->Width, .Height = d->Height, .Format = d->Format,
-				       .NumChannels = d->NumChannels };
+	x = (CUDA_ARRAY3D_DESCRIPTOR){.Width = d->Width,
+				      .Height = d->Height,
+				      .Format = d->Format,
+				      .NumChannels = d->NumChannels};
 	return cuArray3DCreate_v2(out, &x);
 }
 
@@ -1857,7 +1948,7 @@ API(cuArrayGetDescriptor_v2, (CUDA_ARRAY_DESCRIPTOR * d, CUarray h))
 	ENTER();
 	if (!d || !sim_handle_is(h, SIM_ARRAY))
 		LEAVE(d ? CUDA_ERROR_INVALID_HANDLE : CUDA_ERROR_INVALID_VALUE);
-	*d = (CUDA_ARRAY_DESCRIPTOR){ a->d.Width, a->d.Height, a->d.Format, a->d.NumChannels };
+	*d = (CUDA_ARRAY_DESCRIPTOR){a->d.Width, a->d.Height, a->d.Format, a->d.NumChannels};
 	LEAVE(CUDA_SUCCESS);
 }
 
@@ -1888,7 +1979,8 @@ struct mip {
 	struct arr *level[16];
 };
 
-API(cuMipmappedArrayCreate, (CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels))
+API(cuMipmappedArrayCreate,
+    (CUmipmappedArray * out, const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels))
 {
 	struct mip *m;
 	CUresult r = CUDA_SUCCESS;
@@ -1921,7 +2013,7 @@ API(cuMipmappedArrayCreate, (CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTO
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuMipmappedArrayGetLevel, (CUarray *out, CUmipmappedArray h, unsigned level))
+API(cuMipmappedArrayGetLevel, (CUarray * out, CUmipmappedArray h, unsigned level))
 {
 	struct mip *m = (struct mip *)h;
 

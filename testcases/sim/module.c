@@ -22,13 +22,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TURN     1000000u
-#define SLICE    50000u
-#define CLOCK_NS 1000u
-#define DYN_MAX  232448u
+#define TURN		   1000000u
+#define SLICE		   50000u
+#define CLOCK_NS	   1000u
+#define DYN_MAX		   232448u
 #define MISALIGNED_ADDRESS ((CUresult)716)
 
-struct image {                 /* parsed, shared by a library's modules */
+struct image { /* parsed, shared by a library's modules */
 	unsigned refs, n;
 	struct ptx_module *pm[];
 };
@@ -51,7 +51,7 @@ struct mod {
 	struct exec_module *em;
 	struct func *funcs;
 	struct lib *lib;
-	unsigned refs;         /* handle, unfinished launches */
+	unsigned refs; /* handle, unfinished launches */
 	bool dead;
 };
 
@@ -69,12 +69,12 @@ struct lib {
 
 static struct mod *mods;
 
-#define GET_CTX(c)                                                                          \
-	struct ctx *c = NULL;                                                               \
-	do {                                                                                \
-		CUresult ctx_ = sim_get_ctx(&c);                                            \
-		if (ctx_ != CUDA_SUCCESS)                                                   \
-			LEAVE(ctx_);                                                        \
+#define GET_CTX(c)                                                                                 \
+	struct ctx *c = NULL;                                                                      \
+	do {                                                                                       \
+		CUresult ctx_ = sim_get_ctx(&c);                                                   \
+		if (ctx_ != CUDA_SUCCESS)                                                          \
+			LEAVE(ctx_);                                                               \
 	} while (0)
 
 /* ---- images ---- */
@@ -93,7 +93,7 @@ struct joblog {
 
 static void jit_options(unsigned n, const CUjit_option *o, void **v, struct joblog *l)
 {
-	*l = (struct joblog){ 0 };
+	*l = (struct joblog){0};
 	for (unsigned i = 0; i < n && o && v; i++) {
 		if (o[i] == 5)
 			l->err = v[i];
@@ -126,7 +126,7 @@ static void image_put(struct image *m)
 
 static struct ptx_module *parse(const char *text, size_t len, struct joblog *l)
 {
-	struct ptx_error e = { 0 };
+	struct ptx_error e = {0};
 	struct ptx_module *m = ptx_parse(text, len, &e);
 	char b[256];
 
@@ -260,7 +260,7 @@ static void var_free(void *user, void *p)
 static CUresult mod_new(struct ctx *c, struct image *img, struct joblog *l, struct mod **out)
 {
 	struct mod *m = sim_alloc(sizeof *m);
-	struct exec_mem mem = { var_alloc, var_free, m };
+	struct exec_mem mem = {var_alloc, var_free, m};
 	char err[256] = "";
 
 	if (!m)
@@ -552,7 +552,8 @@ static CUresult link_create(unsigned n, CUjit_option *o, void **v, CUlinkState *
 	LEAVE(CUDA_SUCCESS);
 }
 ONE(cuLinkCreate, (unsigned n, CUjit_option *o, void **v, CUlinkState *s), link_create(n, o, v, s))
-ONE(cuLinkCreate_v2, (unsigned n, CUjit_option *o, void **v, CUlinkState *s), link_create(n, o, v, s))
+ONE(cuLinkCreate_v2, (unsigned n, CUjit_option *o, void **v, CUlinkState *s),
+    link_create(n, o, v, s))
 
 static CUresult link_add(CUlinkState s, CUjitInputType type, const void *data, size_t size)
 {
@@ -590,11 +591,12 @@ static CUresult link_add(CUlinkState s, CUjitInputType type, const void *data, s
 	memcpy(k->buf + 8, &count, 8);
 	LEAVE(CUDA_SUCCESS);
 }
-#define ADD_DATA(name)                                                                      \
-	API(name, (CUlinkState s, CUjitInputType t, void *d, size_t n, const char *id, unsigned no, CUjit_option *o, void **v)) \
-	{                                                                                   \
-		(void)id, (void)no, (void)o, (void)v;                                       \
-		return link_add(s, t, d, n);                                                \
+#define ADD_DATA(name)                                                                             \
+	API(name, (CUlinkState s, CUjitInputType t, void *d, size_t n, const char *id,             \
+		   unsigned no, CUjit_option *o, void **v))                                        \
+	{                                                                                          \
+		(void)id, (void)no, (void)o, (void)v;                                              \
+		return link_add(s, t, d, n);                                                       \
 	}
 ADD_DATA(cuLinkAddData)
 ADD_DATA(cuLinkAddData_v2)
@@ -610,11 +612,12 @@ static CUresult link_file(CUlinkState s, CUjitInputType t, const char *path)
 	sim_free(p);
 	return r;
 }
-#define ADD_FILE(name)                                                                      \
-	API(name, (CUlinkState s, CUjitInputType t, const char *p, unsigned no, CUjit_option *o, void **v)) \
-	{                                                                                   \
-		(void)no, (void)o, (void)v;                                                 \
-		return link_file(s, t, p);                                                  \
+#define ADD_FILE(name)                                                                             \
+	API(name, (CUlinkState s, CUjitInputType t, const char *p, unsigned no, CUjit_option *o,   \
+		   void **v))                                                                      \
+	{                                                                                          \
+		(void)no, (void)o, (void)v;                                                        \
+		return link_file(s, t, p);                                                         \
 	}
 ADD_FILE(cuLinkAddFile)
 ADD_FILE(cuLinkAddFile_v2)
@@ -649,7 +652,8 @@ API(cuLinkDestroy, (CUlinkState s))
 
 /* ---- libraries ---- */
 
-static CUresult library_load(CUlibrary *out, const void *code, unsigned n, CUjit_option *o, void **v)
+static CUresult library_load(CUlibrary *out, const void *code, unsigned n, CUjit_option *o,
+			     void **v)
 {
 	struct joblog l;
 	struct lib *lib;
@@ -694,15 +698,15 @@ static CUresult library_load(CUlibrary *out, const void *code, unsigned n, CUjit
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuLibraryLoadData, (CUlibrary * out, const void *code, CUjit_option *o, void **v, unsigned n, CUlibraryOption *lo,
-			void **lv, unsigned ln))
+API(cuLibraryLoadData, (CUlibrary * out, const void *code, CUjit_option *o, void **v, unsigned n,
+			CUlibraryOption *lo, void **lv, unsigned ln))
 {
 	(void)lo, (void)lv, (void)ln;
 	return library_load(out, code, n, o, v);
 }
 
-API(cuLibraryLoadFromFile, (CUlibrary * out, const char *path, CUjit_option *o, void **v, unsigned n,
-			    CUlibraryOption *lo, void **lv, unsigned ln))
+API(cuLibraryLoadFromFile, (CUlibrary * out, const char *path, CUjit_option *o, void **v,
+			    unsigned n, CUlibraryOption *lo, void **lv, unsigned ln))
 {
 	char *p = NULL;
 	size_t len;
@@ -828,8 +832,10 @@ static CUresult lib_global(CUdeviceptr *d, size_t *n, CUlibrary h, const char *n
 	r = lib_mod((struct lib *)h, c, &m);
 	LEAVE(r == CUDA_SUCCESS ? global(m, name, d, n) : r);
 }
-ONE(cuLibraryGetGlobal, (CUdeviceptr * d, size_t *n, CUlibrary h, const char *name), lib_global(d, n, h, name))
-ONE(cuLibraryGetManaged, (CUdeviceptr * d, size_t *n, CUlibrary h, const char *name), lib_global(d, n, h, name))
+ONE(cuLibraryGetGlobal, (CUdeviceptr * d, size_t *n, CUlibrary h, const char *name),
+    lib_global(d, n, h, name))
+ONE(cuLibraryGetManaged, (CUdeviceptr * d, size_t *n, CUlibrary h, const char *name),
+    lib_global(d, n, h, name))
 
 /* ---- functions ---- */
 
@@ -958,25 +964,56 @@ static CUresult attr_get(int *v, int a, const void *h)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	exec_func_attr(f->ef, &at);
 	switch (a) {
-	case 0: *v = (int)at.max_threads; break;
-	case 1: *v = (int)at.shared_static; break;
-	case 2: *v = (int)at.constant; break;
-	case 3: *v = (int)at.local; break;
-	case 4: *v = (int)at.regs; break;
-	case 5: *v = (int)at.ptx_version; break;
-	case 6: *v = (int)at.binary_version; break;
-	case 7: *v = 0; break;
-	case 8: *v = f->max_dyn; break;
-	case 9: *v = f->carveout; break;
-	case 10: case 11: case 12: case 13: *v = 0; break;
-	case 14: *v = f->cluster_np; break;
-	case 15: *v = 0; break;
-	default: LEAVE(CUDA_ERROR_INVALID_VALUE);
+	case 0:
+		*v = (int)at.max_threads;
+		break;
+	case 1:
+		*v = (int)at.shared_static;
+		break;
+	case 2:
+		*v = (int)at.constant;
+		break;
+	case 3:
+		*v = (int)at.local;
+		break;
+	case 4:
+		*v = (int)at.regs;
+		break;
+	case 5:
+		*v = (int)at.ptx_version;
+		break;
+	case 6:
+		*v = (int)at.binary_version;
+		break;
+	case 7:
+		*v = 0;
+		break;
+	case 8:
+		*v = f->max_dyn;
+		break;
+	case 9:
+		*v = f->carveout;
+		break;
+	case 10:
+	case 11:
+	case 12:
+	case 13:
+		*v = 0;
+		break;
+	case 14:
+		*v = f->cluster_np;
+		break;
+	case 15:
+		*v = 0;
+		break;
+	default:
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	}
 	LEAVE(CUDA_SUCCESS);
 }
 ONE(cuFuncGetAttribute, (int *v, CUfunction_attribute a, CUfunction f), attr_get(v, a, f))
-ONE(cuKernelGetAttribute, (int *v, CUfunction_attribute a, CUkernel k, CUdevice d), ((void)d, attr_get(v, a, k)))
+ONE(cuKernelGetAttribute, (int *v, CUfunction_attribute a, CUkernel k, CUdevice d),
+    ((void)d, attr_get(v, a, k)))
 
 static CUresult attr_set(int a, int v, const void *h)
 {
@@ -1004,7 +1041,10 @@ static CUresult attr_set(int a, int v, const void *h)
 		if (!k)
 			f->cluster_np = v;
 		break;
-	case 11: case 12: case 13: case 15:
+	case 11:
+	case 12:
+	case 13:
+	case 15:
 		break;
 	default:
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
@@ -1012,12 +1052,15 @@ static CUresult attr_set(int a, int v, const void *h)
 	LEAVE(CUDA_SUCCESS);
 }
 ONE(cuFuncSetAttribute, (CUfunction f, CUfunction_attribute a, int v), attr_set(a, v, f))
-ONE(cuKernelSetAttribute, (CUfunction_attribute a, int v, CUkernel k, CUdevice d), ((void)d, attr_set(a, v, k)))
+ONE(cuKernelSetAttribute, (CUfunction_attribute a, int v, CUkernel k, CUdevice d),
+    ((void)d, attr_set(a, v, k)))
 
 static CUresult func_nop(const void *h)
 {
 	ENTER();
-	LEAVE(sim_handle_is(h, SIM_FUNC) || sim_handle_is(h, SIM_KERNEL) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
+	LEAVE(sim_handle_is(h, SIM_FUNC) || sim_handle_is(h, SIM_KERNEL)
+		      ? CUDA_SUCCESS
+		      : CUDA_ERROR_INVALID_HANDLE);
 }
 ONE(cuFuncSetCacheConfig, (CUfunction f, int v), ((void)v, func_nop(f)))
 ONE(cuFuncSetSharedMemConfig, (CUfunction f, int v), ((void)v, func_nop(f)))
@@ -1064,11 +1107,14 @@ static CUresult occupancy(int *n, const void *h, int block, size_t dyn)
 	*n = blocks_per_sm(f, block, dyn);
 	LEAVE(CUDA_SUCCESS);
 }
-ONE(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *n, CUfunction f, int block, size_t dyn), occupancy(n, f, block, dyn))
-ONE(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (int *n, CUfunction f, int block, size_t dyn, unsigned flags),
+ONE(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *n, CUfunction f, int block, size_t dyn),
+    occupancy(n, f, block, dyn))
+ONE(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+    (int *n, CUfunction f, int block, size_t dyn, unsigned flags),
     flags > 1 ? CUDA_ERROR_INVALID_VALUE : occupancy(n, f, block, dyn))
 
-static CUresult potential(int *grid, int *block, CUfunction h, CUoccupancyB2DSize fn, size_t dyn, int limit)
+static CUresult potential(int *grid, int *block, CUfunction h, CUoccupancyB2DSize fn, size_t dyn,
+			  int limit)
 {
 	int best = 0, best_b = 0, n, b, max = 0;
 	CUresult r;
@@ -1093,13 +1139,14 @@ static CUresult potential(int *grid, int *block, CUfunction h, CUoccupancyB2DSiz
 	*block = best_b;
 	return CUDA_SUCCESS;
 }
-ONE(cuOccupancyMaxPotentialBlockSize, (int *g, int *b, CUfunction f, CUoccupancyB2DSize fn, size_t dyn, int limit),
+ONE(cuOccupancyMaxPotentialBlockSize,
+    (int *g, int *b, CUfunction f, CUoccupancyB2DSize fn, size_t dyn, int limit),
     potential(g, b, f, fn, dyn, limit))
 ONE(cuOccupancyMaxPotentialBlockSizeWithFlags,
     (int *g, int *b, CUfunction f, CUoccupancyB2DSize fn, size_t dyn, int limit, unsigned flags),
     flags > 1 ? CUDA_ERROR_INVALID_VALUE : potential(g, b, f, fn, dyn, limit))
 
-API(cuOccupancyAvailableDynamicSMemPerBlock, (size_t *out, CUfunction h, int blocks, int size))
+API(cuOccupancyAvailableDynamicSMemPerBlock, (size_t * out, CUfunction h, int blocks, int size))
 {
 	struct exec_attr at;
 	struct func *f;
@@ -1124,9 +1171,9 @@ struct launch {
 	struct mod *mod;
 	struct exec_launch *el;
 	struct exec_config cfg;
-	uint64_t lo, hi, gen;      /* bytes known to be accessible */
+	uint64_t lo, hi, gen; /* bytes known to be accessible */
 	bool wr, checked;
-	uint64_t looks;            /* at a clock */
+	uint64_t looks; /* at a clock */
 	uint64_t threads;
 	char params[];
 };
@@ -1149,7 +1196,8 @@ static bool may(void *user, uint64_t addr, size_t size, unsigned access)
 	if (a->kind == MEM_REGISTERED) {
 		uint64_t lo = a->lo & ~4095ull;
 
-		if (msync((void *)lo, (a->lo + a->size - lo + 4095) & ~4095ull, MS_ASYNC) && errno == ENOMEM)
+		if (msync((void *)lo, (a->lo + a->size - lo + 4095) & ~4095ull, MS_ASYNC) &&
+		    errno == ENOMEM)
 			return false;
 	}
 	l->lo = a->lo;
@@ -1163,7 +1211,8 @@ static uint64_t virtual_time(struct op *op)
 {
 	struct launch *l = op->data;
 
-	return op->vstart + sim_opt.op_ns + exec_instructions(l->el) / l->threads + l->looks * CLOCK_NS;
+	return op->vstart + sim_opt.op_ns + exec_instructions(l->el) / l->threads +
+	       l->looks * CLOCK_NS;
 }
 
 static uint64_t look(void *user)
@@ -1223,21 +1272,27 @@ static CUresult fault_code(enum exec_fault_kind k)
 static void say_fault(const struct op *op, const struct exec_fault *f)
 {
 	static const char *const what[] = {
-		[EXEC_FAULT_NONE] = "failed", [EXEC_FAULT_ADDRESS] = "illegal address",
-		[EXEC_FAULT_MISALIGNED] = "misaligned address", [EXEC_FAULT_TRAP] = "trap",
-		[EXEC_FAULT_ASSERT] = "assertion", [EXEC_FAULT_STACK] = "stack overflow",
-		[EXEC_FAULT_PC] = "jump to nowhere", [EXEC_FAULT_DEADLOCK] = "barrier that some threads never reach",
+		[EXEC_FAULT_NONE] = "failed",
+		[EXEC_FAULT_ADDRESS] = "illegal address",
+		[EXEC_FAULT_MISALIGNED] = "misaligned address",
+		[EXEC_FAULT_TRAP] = "trap",
+		[EXEC_FAULT_ASSERT] = "assertion",
+		[EXEC_FAULT_STACK] = "stack overflow",
+		[EXEC_FAULT_PC] = "jump to nowhere",
+		[EXEC_FAULT_DEADLOCK] = "barrier that some threads never reach",
 		[EXEC_FAULT_MEMORY] = "out of memory",
 	};
 
 	if (f->kind == EXEC_FAULT_ADDRESS || f->kind == EXEC_FAULT_MISALIGNED)
-		sim_say("kernel %s: %s: %s of %zu bytes at 0x%llx, block (%u,%u,%u) thread (%u,%u,%u), line %u",
+		sim_say("kernel %s: %s: %s of %zu bytes at 0x%llx, block (%u,%u,%u) thread "
+			"(%u,%u,%u), line %u",
 			op->name, what[f->kind], f->access & EXEC_WRITE ? "write" : "read", f->size,
-			(unsigned long long)f->addr, f->ctaid[0], f->ctaid[1], f->ctaid[2], f->tid[0], f->tid[1],
-			f->tid[2], f->line);
+			(unsigned long long)f->addr, f->ctaid[0], f->ctaid[1], f->ctaid[2],
+			f->tid[0], f->tid[1], f->tid[2], f->line);
 	else
-		sim_say("kernel %s: %s, block (%u,%u,%u) thread (%u,%u,%u), line %u", op->name, what[f->kind],
-			f->ctaid[0], f->ctaid[1], f->ctaid[2], f->tid[0], f->tid[1], f->tid[2], f->line);
+		sim_say("kernel %s: %s, block (%u,%u,%u) thread (%u,%u,%u), line %u", op->name,
+			what[f->kind], f->ctaid[0], f->ctaid[1], f->ctaid[2], f->tid[0], f->tid[1],
+			f->tid[2], f->line);
 }
 
 static enum step kernel_step(struct op *op)
@@ -1246,7 +1301,7 @@ static enum step kernel_step(struct op *op)
 	enum exec_state s = EXEC_RUNNING;
 
 	if (!l->el) {
-		struct exec_hooks h = { may, look, print, heap_alloc, heap_free, op };
+		struct exec_hooks h = {may, look, print, heap_alloc, heap_free, op};
 		char err[256] = "";
 
 		l->cfg.params = l->params;
@@ -1299,8 +1354,8 @@ static void kernel_clone(struct op *op)
 }
 
 /* dims: grid x, y, z, block x, y, z, dynamic shared bytes. */
-static CUresult prepare(struct ctx *c, const void *fh, const unsigned dims[7], void **params, void **extra,
-			bool coop, const unsigned cluster[3], struct op **out)
+static CUresult prepare(struct ctx *c, const void *fh, const unsigned dims[7], void **params,
+			void **extra, bool coop, const unsigned cluster[3], struct op **out)
 {
 	const struct ptx_func *pf;
 	struct exec_attr at;
@@ -1321,9 +1376,9 @@ static CUresult prepare(struct ctx *c, const void *fh, const unsigned dims[7], v
 	pf = exec_func_ptx(f->ef);
 	blocks = (uint64_t)dims[0] * dims[1] * dims[2];
 	threads = (uint64_t)dims[3] * dims[4] * dims[5];
-	if (!blocks || !threads || threads > at.max_threads || dims[3] > 1024 || dims[4] > 1024 || dims[5] > 64 ||
-	    dims[0] > 2147483647u || dims[1] > 65535 || dims[2] > 65535 || dims[6] > (unsigned)f->max_dyn ||
-	    dims[6] + at.shared_static > DYN_MAX)
+	if (!blocks || !threads || threads > at.max_threads || dims[3] > 1024 || dims[4] > 1024 ||
+	    dims[5] > 64 || dims[0] > 2147483647u || dims[1] > 65535 || dims[2] > 65535 ||
+	    dims[6] > (unsigned)f->max_dyn || dims[6] + at.shared_static > DYN_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (coop && blocks > (uint64_t)blocks_per_sm(f, (int)threads, dims[6]) * SIM_SMS)
 		return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
@@ -1360,14 +1415,19 @@ static CUresult prepare(struct ctx *c, const void *fh, const unsigned dims[7], v
 	f->mod->refs++;
 	l->threads = blocks * threads < 4096 ? blocks * threads : 4096;
 	l->cfg = (struct exec_config){
-		.grid = { dims[0], dims[1], dims[2] }, .block = { dims[3], dims[4], dims[5] },
-		.cluster = { cluster[0], cluster[1], cluster[2] }, .shared = dims[6],
-		.params_size = pf->param_bytes, .cooperative = coop, .sms = SIM_SMS,
+		.grid = {dims[0], dims[1], dims[2]},
+		.block = {dims[3], dims[4], dims[5]},
+		.cluster = {cluster[0], cluster[1], cluster[2]},
+		.shared = dims[6],
+		.params_size = pf->param_bytes,
+		.cooperative = coop,
+		.sms = SIM_SMS,
 	};
 	op->step = kernel_step;
 	op->fini = kernel_fini;
 	op->clone = kernel_clone;
-	/* What it may touch, for the adversary: where its parameters point, and the module's variables. */
+	/* What it may touch, for the adversary: where its parameters point, and the module's
+	 * variables. */
 	for (size_t i = 0; i + 8 <= pf->param_bytes; i += 8) {
 		struct alloc *a;
 		uint64_t w;
@@ -1388,11 +1448,11 @@ static CUresult prepare(struct ctx *c, const void *fh, const unsigned dims[7], v
 	return CUDA_SUCCESS;
 }
 
-CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, void **params, void **extra,
-		    const CUlaunchAttribute *attrs, unsigned nattrs, bool coop)
+CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, void **params,
+		    void **extra, const CUlaunchAttribute *attrs, unsigned nattrs, bool coop)
 {
-	unsigned cluster[3] = { 0, 0, 0 };
-	struct ev *early[2] = { NULL, NULL };
+	unsigned cluster[3] = {0, 0, 0};
+	struct ev *early[2] = {NULL, NULL};
 	struct strm *st;
 	struct op *op;
 	CUresult r;
@@ -1413,7 +1473,8 @@ CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, v
 			cluster[1] = v->clusterDim.y;
 			cluster[2] = v->clusterDim.z;
 			if (!cluster[0] || !cluster[1] || !cluster[2] || dims[0] % cluster[0] ||
-			    dims[1] % cluster[1] || dims[2] % cluster[2] || cluster[0] * cluster[1] * cluster[2] > 16)
+			    dims[1] % cluster[1] || dims[2] % cluster[2] ||
+			    cluster[0] * cluster[1] * cluster[2] > 16)
 				LEAVE(CUDA_ERROR_INVALID_VALUE);
 			break;
 		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
@@ -1447,29 +1508,34 @@ CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, v
 	LEAVE(CUDA_SUCCESS);
 }
 
-#define DIMS { gx, gy, gz, bx, by, bz, sh }
-static CUresult launch_kernel(bool pt, CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-			      unsigned bz, unsigned sh, CUstream s, void **params, void **extra, bool coop)
+#define DIMS                                                                                       \
+	{                                                                                          \
+		gx, gy, gz, bx, by, bz, sh                                                         \
+	}
+static CUresult launch_kernel(bool pt, CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+			      unsigned bx, unsigned by, unsigned bz, unsigned sh, CUstream s,
+			      void **params, void **extra, bool coop)
 {
 	const unsigned d[7] = DIMS;
 
 	return sim_launch(pt, f, d, s, params, extra, NULL, 0, coop);
 }
 BOTH(cuLaunchKernel, _ptsz,
-     (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned sh,
-      CUstream s, void **params, void **extra),
+     (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+      unsigned sh, CUstream s, void **params, void **extra),
      launch_kernel(pt, f, gx, gy, gz, bx, by, bz, sh, s, params, extra, false))
 BOTH(cuLaunchCooperativeKernel, _ptsz,
-     (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned sh,
-      CUstream s, void **params),
+     (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+      unsigned sh, CUstream s, void **params),
      launch_kernel(pt, f, gx, gy, gz, bx, by, bz, sh, s, params, NULL, true))
 
-static CUresult launch_ex(bool pt, const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
+static CUresult launch_ex(bool pt, const CUlaunchConfig *c, CUfunction f, void **params,
+			  void **extra)
 {
 	if (!c || (c->numAttrs && !c->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
-	const unsigned d[7] = { c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY, c->blockDimZ,
-				c->sharedMemBytes };
+	const unsigned d[7] = {c->gridDimX,  c->gridDimY,  c->gridDimZ,	     c->blockDimX,
+			       c->blockDimY, c->blockDimZ, c->sharedMemBytes};
 
 	return sim_launch(pt, f, d, c->hStream, params, extra, c->attrs, c->numAttrs, false);
 }
@@ -1499,10 +1565,12 @@ API(cuLaunchCooperativeKernelMultiDevice, (CUDA_LAUNCH_PARAMS * l, unsigned n, u
 				LEAVE(CUDA_ERROR_INVALID_DEVICE);
 	}
 	for (i = 0; i < n; i++) {
-		const unsigned d[7] = { l[i].gridDimX, l[i].gridDimY, l[i].gridDimZ, l[i].blockDimX, l[i].blockDimY,
-					l[i].blockDimZ, l[i].sharedMemBytes };
+		const unsigned d[7] = {l[i].gridDimX,	   l[i].gridDimY,  l[i].gridDimZ,
+				       l[i].blockDimX,	   l[i].blockDimY, l[i].blockDimZ,
+				       l[i].sharedMemBytes};
 
-		r = prepare(st[i]->ctx, l[i].function, d, l[i].kernelParams, NULL, true, none, &op[i]);
+		r = prepare(st[i]->ctx, l[i].function, d, l[i].kernelParams, NULL, true, none,
+			    &op[i]);
 		if (r != CUDA_SUCCESS) {
 			while (i--)
 				op_put(op[i]);
@@ -1511,13 +1579,16 @@ API(cuLaunchCooperativeKernelMultiDevice, (CUDA_LAUNCH_PARAMS * l, unsigned n, u
 		tail[i] = sim_tail(st[i]);
 	}
 	for (i = 0; i < n; i++) {
-		for (k = 0; k < n && !(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC); k++)
+		for (k = 0;
+		     k < n && !(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC);
+		     k++)
 			op_after(op[i], tail[k]);
 		op_get(op[i]);
 	}
 	for (i = 0; i < n; i++)
 		op_submit(op[i], st[i]);
-	for (i = 0; i < n && !(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC); i++) {
+	for (i = 0; i < n && !(flags & CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC);
+	     i++) {
 		struct op *m = op_new(st[i]->ctx, OP_MARK, "join", 0);
 
 		if (!m)
@@ -1593,7 +1664,7 @@ ONE(cuParamSetv, (CUfunction f, int off, void *p, unsigned n), param_set(f, off,
 static CUresult old_launch(CUfunction h, int gx, int gy, CUstream s)
 {
 	struct func *f = (struct func *)h;
-	char buf[4096] = { 0 };
+	char buf[4096] = {0};
 	unsigned d[7];
 	size_t n;
 
@@ -1612,7 +1683,8 @@ static CUresult old_launch(CUfunction h, int gx, int gy, CUstream s)
 	if (f->params)
 		memcpy(buf, f->params, n);
 	sim_leave();
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, buf, CU_LAUNCH_PARAM_BUFFER_SIZE, &n, CU_LAUNCH_PARAM_END };
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buf, CU_LAUNCH_PARAM_BUFFER_SIZE, &n,
+			 CU_LAUNCH_PARAM_END};
 
 	return sim_launch(false, h, d, s, NULL, n ? extra : NULL, NULL, 0, false);
 }

@@ -43,19 +43,20 @@ unsigned sim_pending;
 static pthread_cond_t work_cv = PTHREAD_COND_INITIALIZER; /* the worker has something to do */
 static pthread_cond_t done_cv = PTHREAD_COND_INITIALIZER; /* an operation has finished */
 
-static struct op *head, *tail;     /* unfinished operations, oldest first */
-static struct strm *busy;          /* streams with unfinished operations, latest submission last */
+static struct op *head, *tail; /* unfinished operations, oldest first */
+static struct strm *busy;      /* streams with unfinished operations, latest submission last */
 static struct strm *busy_last;
-static struct strm bare;           /* operations without a stream; no order among them */
+static struct strm bare; /* operations without a stream; no order among them */
 static uint64_t seq;
-static uint64_t now_ns;            /* host clock */
-static uint64_t world = 1;         /* changes whenever an operation has finished or memory may have changed */
+static uint64_t now_ns; /* host clock */
+static uint64_t world =
+	1; /* changes whenever an operation has finished or memory may have changed */
 static uint64_t visit;
 static bool any_blocked;
-static uint64_t calls;             /* that do something */
-static unsigned streak;            /* queries in a row that found work unfinished */
-static atomic_uint callers;        /* threads that want the lock */
-static pid_t own_tid[2];           /* worker, host functions */
+static uint64_t calls;	    /* that do something */
+static unsigned streak;	    /* queries in a row that found work unfinished */
+static atomic_uint callers; /* threads that want the lock */
+static pid_t own_tid[2];    /* worker, host functions */
 
 /* A caller that waits for operations, or (turns >= 0) has asked for turns towards one. */
 struct waiter {
@@ -180,7 +181,7 @@ void op_range(struct op *op, uint64_t addr, uint64_t len, bool write)
 		op->rng = r;
 		op->crng *= 4;
 	}
-	op->rng[op->nrng++] = (struct rng){ addr, addr + len, write };
+	op->rng[op->nrng++] = (struct rng){addr, addr + len, write};
 }
 
 struct op *sim_tail(struct strm *st)
@@ -334,7 +335,8 @@ void op_submit(struct op *op, struct strm *st)
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-	uint64_t x = sim_opt.seed * 0x9e3779b97f4a7c15ull ^ a * 0xbf58476d1ce4e5b9ull ^ b * 0x94d049bb133111ebull;
+	uint64_t x = sim_opt.seed * 0x9e3779b97f4a7c15ull ^ a * 0xbf58476d1ce4e5b9ull ^
+		     b * 0x94d049bb133111ebull;
 
 	x ^= x >> 31;
 	x *= 0x7fb5d329728ea185ull;
@@ -346,9 +348,17 @@ static uint64_t mix(uint64_t a, uint64_t b)
 static const char *kind_name(unsigned k)
 {
 	static const char *const n[] = {
-		[OP_KERNEL] = "kernel", [OP_COPY] = "copy", [OP_SET] = "set", [OP_RECORD] = "record",
-		[OP_WAIT] = "wait", [OP_HOSTFN] = "hostfn", [OP_WRITE_VALUE] = "write-value",
-		[OP_WAIT_VALUE] = "wait-value", [OP_ALLOC] = "alloc", [OP_FREE] = "free", [OP_MARK] = "mark",
+		[OP_KERNEL] = "kernel",
+		[OP_COPY] = "copy",
+		[OP_SET] = "set",
+		[OP_RECORD] = "record",
+		[OP_WAIT] = "wait",
+		[OP_HOSTFN] = "hostfn",
+		[OP_WRITE_VALUE] = "write-value",
+		[OP_WAIT_VALUE] = "wait-value",
+		[OP_ALLOC] = "alloc",
+		[OP_FREE] = "free",
+		[OP_MARK] = "mark",
 		[OP_GRAPH] = "graph",
 	};
 	return n[k];
@@ -399,10 +409,10 @@ static void complete(struct op *op)
 	if (op->vend < op->vstart)
 		op->vend = op->vstart + op->cost;
 	if (sim_opt.trace)
-		sim_say("%llu %s %s stream %llu [%llu, %llu]%s", (unsigned long long)op->seq, kind_name(op->kind),
-			op->name ? op->name : "", st ? (unsigned long long)st->id : 0ull,
-			(unsigned long long)op->vstart, (unsigned long long)op->vend,
-			c && c->error ? " dropped" : "");
+		sim_say("%llu %s %s stream %llu [%llu, %llu]%s", (unsigned long long)op->seq,
+			kind_name(op->kind), op->name ? op->name : "",
+			st ? (unsigned long long)st->id : 0ull, (unsigned long long)op->vstart,
+			(unsigned long long)op->vend, c && c->error ? " dropped" : "");
 	drop_deps(op);
 	world++;
 	/* A stream holds its last operation; those before are held by what follows them. */
@@ -486,7 +496,8 @@ static struct op *pick_rival(struct op *x, uint64_t search)
 	uint64_t stamp = ++visit;
 	struct op *r = NULL, *c;
 
-	for (struct strm *s = newest ? busy_last : busy; s && !r; s = newest ? s->busy_prev : s->busy_next) {
+	for (struct strm *s = newest ? busy_last : busy; s && !r;
+	     s = newest ? s->busy_prev : s->busy_next) {
 		bool near;
 
 		if (s == x->st || s->last->seq < x->seq)
@@ -801,7 +812,7 @@ static void wait_in(struct waiter *w)
 
 void sim_wait_ops(struct op **ops, unsigned n)
 {
-	struct waiter w = { .ops = ops, .n = n, .turns = -1 };
+	struct waiter w = {.ops = ops, .n = n, .turns = -1};
 
 	if (!n)
 		return;
@@ -891,7 +902,7 @@ void sim_wait_device(int dev)
 
 void sim_query_pending(struct op *op)
 {
-	struct waiter w = { .ops = &op, .n = 1 };
+	struct waiter w = {.ops = &op, .n = 1};
 
 	if (++streak < 2)
 		return;
@@ -941,7 +952,7 @@ void sim_call_begins(bool counts)
 	 */
 	if (sim_pending > sim_opt.max_pending) {
 		struct op *mid = head;
-		struct waiter w = { .ops = &mid, .n = 1, .turns = (int)sim_opt.max_pending };
+		struct waiter w = {.ops = &mid, .n = 1, .turns = (int)sim_opt.max_pending};
 
 		for (unsigned i = 0; i < sim_opt.max_pending / 2; i++)
 			mid = mid->next;

@@ -35,9 +35,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SIM_EXPORT    __attribute__((visibility("default")))
-#define SIM_MAX_DEVS  8
-#define SIM_SMS       16
+#define SIM_EXPORT   __attribute__((visibility("default")))
+#define SIM_MAX_DEVS 8
+#define SIM_SMS	     16
 
 #pragma GCC visibility push(hidden)
 
@@ -50,15 +50,15 @@ struct pool;
 /* ---- options (ctx.c) ---- */
 
 struct sim_opts {
-	bool documented;        /* view */
-	uint64_t seed;          /* 0: in order of submission; else adversarial orders drawn from it */
+	bool documented; /* view */
+	uint64_t seed;	 /* 0: in order of submission; else adversarial orders drawn from it */
 	unsigned devices;
-	bool trace;             /* executed operations to stderr */
-	unsigned idle_ms;       /* without calls for so long, queued work goes on */
-	unsigned max_pending;   /* operations that may queue up before a call blocks */
-	uint64_t submit_ns;     /* virtual cost of a call */
-	uint64_t op_ns;         /* virtual service time of an operation without size */
-	uint64_t bytes_per_us;  /* of a copy */
+	bool trace;	       /* executed operations to stderr */
+	unsigned idle_ms;      /* without calls for so long, queued work goes on */
+	unsigned max_pending;  /* operations that may queue up before a call blocks */
+	uint64_t submit_ns;    /* virtual cost of a call */
+	uint64_t op_ns;	       /* virtual service time of an operation without size */
+	uint64_t bytes_per_us; /* of a copy */
 };
 extern struct sim_opts sim_opt;
 
@@ -76,8 +76,22 @@ static inline int sim_munmap(void *p, size_t n)
 /* ---- handles ---- */
 
 enum sim_kind {
-	SIM_CTX = 1, SIM_STREAM, SIM_EVENT, SIM_POOL, SIM_MODULE, SIM_FUNC, SIM_LIBRARY, SIM_KERNEL,
-	SIM_LINK, SIM_ARRAY, SIM_MIPMAP, SIM_GRAPH, SIM_EXEC, SIM_NODE, SIM_PHYS, SIM_EXTMEM,
+	SIM_CTX = 1,
+	SIM_STREAM,
+	SIM_EVENT,
+	SIM_POOL,
+	SIM_MODULE,
+	SIM_FUNC,
+	SIM_LIBRARY,
+	SIM_KERNEL,
+	SIM_LINK,
+	SIM_ARRAY,
+	SIM_MIPMAP,
+	SIM_GRAPH,
+	SIM_EXEC,
+	SIM_NODE,
+	SIM_PHYS,
+	SIM_EXTMEM,
 };
 void sim_handle_add(const void *p, enum sim_kind k);
 void sim_handle_del(const void *p);
@@ -86,14 +100,24 @@ bool sim_handle_is(const void *p, enum sim_kind k);
 /* ---- operations (sched.c) ---- */
 
 enum op_kind {
-	OP_KERNEL, OP_COPY, OP_SET, OP_RECORD, OP_WAIT, OP_HOSTFN, OP_WRITE_VALUE, OP_WAIT_VALUE,
-	OP_ALLOC, OP_FREE, OP_MARK, OP_GRAPH,
+	OP_KERNEL,
+	OP_COPY,
+	OP_SET,
+	OP_RECORD,
+	OP_WAIT,
+	OP_HOSTFN,
+	OP_WRITE_VALUE,
+	OP_WAIT_VALUE,
+	OP_ALLOC,
+	OP_FREE,
+	OP_MARK,
+	OP_GRAPH,
 };
 
 enum step {
 	STEP_DONE,
-	STEP_AGAIN,  /* did something, needs further turns */
-	STEP_WAIT,   /* nothing to do until somebody else did something */
+	STEP_AGAIN, /* did something, needs further turns */
+	STEP_WAIT,  /* nothing to do until somebody else did something */
 };
 
 struct rng {
@@ -105,29 +129,30 @@ struct rng {
 #define OP_RNGS 4
 
 struct op {
-	struct op *next, *prev;          /* pending list, by seq */
-	struct op *snext, *sprev;        /* the same of its stream */
-	uint64_t seq;                    /* order of submission */
+	struct op *next, *prev;	  /* pending list, by seq */
+	struct op *snext, *sprev; /* the same of its stream */
+	uint64_t seq;		  /* order of submission */
 	unsigned refs;
 	uint8_t kind;
 	bool queued, started, done;
 	bool onpath, yielded, blocked, needs; /* scheduler's marks */
 	uint64_t visit, stuck;
-	struct strm *st;                 /* NULL for nodes of a graph */
+	struct strm *st; /* NULL for nodes of a graph */
 	struct ctx *ctx;
-	const char *name;                /* for the trace; lives as long as the operation */
+	const char *name; /* for the trace; lives as long as the operation */
 	struct op **dep, *dep0[OP_DEPS];
 	unsigned ndep, cdep;
-	struct rng *rng, rng0[OP_RNGS];  /* bytes it may touch: steers the adversary, orders nothing */
+	struct rng *rng,
+		rng0[OP_RNGS]; /* bytes it may touch: steers the adversary, orders nothing */
 	unsigned nrng, crng;
 	uint64_t vsubmit, vstart, vend, cost; /* virtual ns */
-	bool always;                     /* runs although its context is broken (callbacks) */
+	bool always;			      /* runs although its context is broken (callbacks) */
 	enum step (*step)(struct op *);
-	void (*fini)(struct op *);       /* frees what data refers to */
-	void (*clone)(struct op *);      /* data has been copied from another: own what it refers to */
-	void *data;                      /* trailing bytes asked for at op_new */
-	size_t size;                     /* of data */
-	bool captured;                   /* a node's template: never runs */
+	void (*fini)(struct op *);  /* frees what data refers to */
+	void (*clone)(struct op *); /* data has been copied from another: own what it refers to */
+	void *data;		    /* trailing bytes asked for at op_new */
+	size_t size;		    /* of data */
+	bool captured;		    /* a node's template: never runs */
 };
 
 /* NULL on failure.  The caller owns one reference. */
@@ -147,75 +172,76 @@ void op_submit_bare(struct op *op);
 /* Waits for it; drops the lock meanwhile. */
 void sim_wait_ops(struct op **ops, unsigned n);
 void sim_wait_op(struct op *op);
-void sim_wait_stream(struct strm *st);          /* its tail */
-void sim_wait_legacy(struct ctx *c);            /* legacy stream as the view has it */
-void sim_wait_before(struct strm *st);          /* all that an operation submitted now would wait for */
-bool sim_written(uint64_t addr, uint64_t len);  /* by an unfinished operation */
+void sim_wait_stream(struct strm *st); /* its tail */
+void sim_wait_legacy(struct ctx *c);   /* legacy stream as the view has it */
+void sim_wait_before(struct strm *st); /* all that an operation submitted now would wait for */
+bool sim_written(uint64_t addr, uint64_t len); /* by an unfinished operation */
 void sim_wait_ctx(struct ctx *c);
-void sim_wait_device(int dev);                  /* -1: all */
+void sim_wait_device(int dev); /* -1: all */
 /* A query that found the operation unfinished: repeated ones give the device turns. */
 void sim_query_pending(struct op *op);
-struct op *sim_tail(struct strm *st);           /* last unfinished operation or NULL */
+struct op *sim_tail(struct strm *st);		 /* last unfinished operation or NULL */
 bool op_reaches(struct op *from, struct op *to); /* is `to` among what `from` waits for */
 
-uint64_t sim_now(void);   /* virtual host clock, ns */
+uint64_t sim_now(void); /* virtual host clock, ns */
 int sim_sched_start(void);
 int sim_start_thread(void *(*fn)(void *), void *arg); /* detached, no signals */
-void sim_own_thread(void);                 /* the calling thread is the one of host functions */
-void sim_offer(void);                      /* the worker, in a long turn: lets callers in */
+void sim_own_thread(void); /* the calling thread is the one of host functions */
+void sim_offer(void);	   /* the worker, in a long turn: lets callers in */
 bool sim_wait_host(pthread_cond_t *cv, const bool *flag, unsigned ms);
-void sim_world_changed(struct op *op);     /* op, which had to wait, may go on */
+void sim_world_changed(struct op *op); /* op, which had to wait, may go on */
 void sim_call_begins(bool counts);
 extern unsigned sim_pending;
 
 /* ---- the lock ---- */
 
 extern pthread_mutex_t sim_mutex;
-CUresult sim_enter(bool counts); /* initialised, not forked, not in a host function; takes the lock */
+CUresult
+sim_enter(bool counts); /* initialised, not forked, not in a host function; takes the lock */
 void sim_leave(void);
-#define ENTER()                                                                             \
-	do {                                                                                \
-		CUresult enter_ = sim_enter(true);                                          \
-		if (enter_ != CUDA_SUCCESS)                                                 \
-			return enter_;                                                      \
+#define ENTER()                                                                                    \
+	do {                                                                                       \
+		CUresult enter_ = sim_enter(true);                                                 \
+		if (enter_ != CUDA_SUCCESS)                                                        \
+			return enter_;                                                             \
 	} while (0)
-#define ENTER_QUIET()                                                                       \
-	do {                                                                                \
-		CUresult enter_ = sim_enter(false);                                         \
-		if (enter_ != CUDA_SUCCESS)                                                 \
-			return enter_;                                                      \
+#define ENTER_QUIET()                                                                              \
+	do {                                                                                       \
+		CUresult enter_ = sim_enter(false);                                                \
+		if (enter_ != CUDA_SUCCESS)                                                        \
+			return enter_;                                                             \
 	} while (0)
-#define LEAVE(r)                                                                            \
-	do {                                                                                \
-		CUresult leave_ = (r);                                                      \
-		sim_leave();                                                                \
-		return leave_;                                                              \
+#define LEAVE(r)                                                                                   \
+	do {                                                                                       \
+		CUresult leave_ = (r);                                                             \
+		sim_leave();                                                                       \
+		return leave_;                                                                     \
 	} while (0)
 
 /* Both forms of an entry point: stream 0 is the legacy stream, or the thread's. */
-#define API(name, params)                                                                   \
-	SIM_EXPORT CUresult name params;                                                    \
+#define API(name, params)                                                                          \
+	SIM_EXPORT CUresult name params;                                                           \
 	CUresult name params
-#define BOTH(name, suffix, params, call)                                                    \
-	SIM_EXPORT CUresult name params;                                                    \
-	SIM_EXPORT CUresult name##suffix params;                                            \
-	CUresult name params                                                                \
-	{                                                                                   \
-		const bool pt = false;                                                      \
-		(void)pt;                                                                   \
-		return call;                                                                \
-	}                                                                                   \
-	CUresult name##suffix params                                                        \
-	{                                                                                   \
-		const bool pt = true;                                                       \
-		(void)pt;                                                                   \
-		return call;                                                                \
+#define BOTH(name, suffix, params, call)                                                           \
+	SIM_EXPORT CUresult name params;                                                           \
+	SIM_EXPORT CUresult name##suffix params;                                                   \
+	CUresult name params                                                                       \
+	{                                                                                          \
+		const bool pt = false;                                                             \
+		(void)pt;                                                                          \
+		return call;                                                                       \
+	}                                                                                          \
+	CUresult name##suffix params                                                               \
+	{                                                                                          \
+		const bool pt = true;                                                              \
+		(void)pt;                                                                          \
+		return call;                                                                       \
 	}
-#define ONE(name, params, call)                                                             \
-	SIM_EXPORT CUresult name params;                                                    \
-	CUresult name params                                                                \
-	{                                                                                   \
-		return call;                                                                \
+#define ONE(name, params, call)                                                                    \
+	SIM_EXPORT CUresult name params;                                                           \
+	CUresult name params                                                                       \
+	{                                                                                          \
+		return call;                                                                       \
 	}
 
 /* ---- contexts, streams, events ---- */
@@ -224,19 +250,19 @@ struct capture;
 struct node;
 
 struct strm {
-	struct strm *next;           /* of its context, destroyed ones until they have drained */
+	struct strm *next; /* of its context, destroyed ones until they have drained */
 	struct ctx *ctx;
 	uint64_t id;
 	unsigned flags;
 	int priority;
 	bool blocking, legacy, per_thread, dead;
-	uint64_t thread;             /* owner of a per-thread stream */
+	uint64_t thread; /* owner of a per-thread stream */
 	struct op *tail;
-	struct op *first, *last;     /* unfinished ones */
+	struct op *first, *last;	    /* unfinished ones */
 	struct strm *busy_next, *busy_prev; /* streams that have such */
-	uint64_t lo, hi;             /* all their bytes lie in here */
-	struct capture *cap;         /* this stream captures */
-	struct node **cap_dep;       /* what the next node depends on */
+	uint64_t lo, hi;		    /* all their bytes lie in here */
+	struct capture *cap;		    /* this stream captures */
+	struct node **cap_dep;		    /* what the next node depends on */
 	unsigned cap_n;
 };
 
@@ -246,22 +272,22 @@ struct ctx {
 	int dev;
 	unsigned flags;
 	bool primary, dead;
-	unsigned refs;               /* primary: retains */
-	CUresult error;              /* sticky */
+	unsigned refs;	/* primary: retains */
+	CUresult error; /* sticky */
 	struct strm *streams;
 	struct strm *legacy;
 	struct ev *events;
-	uint32_t peers;              /* devices whose memory it may touch */
-	struct op *barrier;          /* cuCtxWaitEvent: later work of every stream starts after it */
+	uint32_t peers;	    /* devices whose memory it may touch */
+	struct op *barrier; /* cuCtxWaitEvent: later work of every stream starts after it */
 };
 
 struct ev {
-	struct ev *next;             /* of its context */
+	struct ev *next; /* of its context */
 	struct ctx *ctx;
 	unsigned flags;
-	struct op *rec;              /* operation of the latest record; NULL: never recorded */
+	struct op *rec; /* operation of the latest record; NULL: never recorded */
 	unsigned refs;
-	bool captured;               /* last recorded in the capture cap_id */
+	bool captured; /* last recorded in the capture cap_id */
 	uint64_t cap_id;
 	struct node **cap_dep;
 	unsigned cap_n;
@@ -270,22 +296,29 @@ struct ev {
 extern struct ctx *sim_ctxs;
 extern struct ctx *sim_primary[SIM_MAX_DEVS];
 
-struct ctx *sim_current(void);                        /* of this thread, or NULL */
+struct ctx *sim_current(void); /* of this thread, or NULL */
 /* The current context, usable: INVALID_CONTEXT, CONTEXT_IS_DESTROYED, its sticky error. */
 CUresult sim_get_ctx(struct ctx **c);
 /* Resolves a stream handle, 0, 1, 2 included; checks its context's sticky error. */
 CUresult sim_get_stream(CUstream h, bool pt, struct strm **st);
 struct strm *sim_stream_new(struct ctx *c, unsigned flags, int prio);
 struct strm *sim_thread_stream(struct ctx *c);
-void sim_ctx_fail(struct ctx *c, CUresult why);       /* makes it sticky */
-void sim_streams_reap(struct ctx *c);                 /* dead ones that have drained */
+void sim_ctx_fail(struct ctx *c, CUresult why); /* makes it sticky */
+void sim_streams_reap(struct ctx *c);		/* dead ones that have drained */
 void events_ctx_gone(struct ctx *c);
-void sim_in_hostfn(bool in);                          /* calls of this thread are refused */
+void sim_in_hostfn(bool in); /* calls of this thread are refused */
 
 /* ---- memory (mem.c) ---- */
 
 enum mem_kind {
-	MEM_NONE, MEM_DEVICE, MEM_MANAGED, MEM_HOST, MEM_REGISTERED, MEM_POOL, MEM_VMM, MEM_ARRAY,
+	MEM_NONE,
+	MEM_DEVICE,
+	MEM_MANAGED,
+	MEM_HOST,
+	MEM_REGISTERED,
+	MEM_POOL,
+	MEM_VMM,
+	MEM_ARRAY,
 	MEM_GLOBAL,
 };
 
@@ -297,14 +330,14 @@ struct alloc {
 	unsigned flags;
 	uint64_t id;
 	bool sync_memops, ipc;
-	unsigned opens;              /* IPC: how often it is open */
+	unsigned opens; /* IPC: how often it is open */
 	struct pool *pool;
-	struct phys *phys;           /* VMM */
+	struct phys *phys;	     /* VMM */
 	uint64_t access_r, access_w; /* VMM: devices that may read, write */
 	uint64_t phys_off;
-	void *map;                   /* mapping to give back */
+	void *map; /* mapping to give back */
 	size_t map_len;
-	struct op *alloc_op;         /* stream-ordered: its allocation */
+	struct op *alloc_op; /* stream-ordered: its allocation */
 };
 
 /* The allocation that contains addr, or NULL. */
@@ -319,12 +352,12 @@ void mem_dev_free(struct alloc *a);
 bool mem_may(struct ctx *c, uint64_t addr, uint64_t size, bool write);
 /* Is it memory that the device can name (device, pinned, managed, pool also after a free)? */
 bool mem_is_dev(uint64_t addr);
-bool mem_was_dev(uint64_t addr, size_t n);   /* in the address space of device memory, live or not */
+bool mem_was_dev(uint64_t addr, size_t n); /* in the address space of device memory, live or not */
 bool mem_in_pool(uint64_t addr, uint64_t size, int *dev);
 void mem_ctx_gone(struct ctx *c);
 void mem_init(void);
 size_t mem_total(void);
-uint64_t mem_canon(uint64_t addr);   /* one name for aliased bytes */
+uint64_t mem_canon(uint64_t addr); /* one name for aliased bytes */
 
 /* Bytes in and out of any address of the process; false where nothing is mapped.  Never faults. */
 bool mem_read(void *dst, uint64_t src, size_t n);
@@ -334,25 +367,26 @@ bool mem_move(uint64_t dst, uint64_t src, size_t n);
 struct arr {
 	struct alloc *mem;
 	CUDA_ARRAY3D_DESCRIPTOR d;
-	size_t elem, pitch, slice;   /* bytes */
-	bool owned;                  /* else a level or plane of another */
+	size_t elem, pitch, slice; /* bytes */
+	bool owned;		   /* else a level or plane of another */
 };
 
 /* ---- the rest ---- */
 
-CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, void **params, void **extra,
-		    const CUlaunchAttribute *attrs, unsigned nattrs, bool coop);
+CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, void **params,
+		    void **extra, const CUlaunchAttribute *attrs, unsigned nattrs, bool coop);
 void module_ctx_gone(struct ctx *c);
 
 /* capture (graph.c) */
-bool cap_take(struct op *op, struct strm *st);       /* the stream captures: the operation became a node */
+bool cap_take(struct op *op,
+	      struct strm *st); /* the stream captures: the operation became a node */
 CUresult cap_record(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_wait(struct ev *e, struct strm *st, unsigned flags, bool *done);
-CUresult cap_check(struct ctx *c);                   /* a call that no capture may see */
-CUresult cap_legacy(struct ctx *c);                  /* the legacy stream is used */
+CUresult cap_check(struct ctx *c);  /* a call that no capture may see */
+CUresult cap_legacy(struct ctx *c); /* the legacy stream is used */
 void cap_invalidate(struct strm *st);
 void cap_stream_gone(struct strm *st);
-void sim_event_record(struct ev *e, struct op *op);  /* op is the event's record from now on */
+void sim_event_record(struct ev *e, struct op *op); /* op is the event's record from now on */
 
 void sim_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *sim_symbol(const char *base, int version, bool pt, int *status);

@@ -96,12 +96,12 @@ CUresult sim_get_stream(CUstream h, bool pt, struct strm **out)
 	return s->ctx->error;
 }
 
-#define GET_STREAM(h, pt, st)                                                               \
-	struct strm *st = NULL;                                                             \
-	do {                                                                                \
-		CUresult get_ = sim_get_stream(h, pt, &st);                                 \
-		if (get_ != CUDA_SUCCESS)                                                   \
-			LEAVE(get_);                                                        \
+#define GET_STREAM(h, pt, st)                                                                      \
+	struct strm *st = NULL;                                                                    \
+	do {                                                                                       \
+		CUresult get_ = sim_get_stream(h, pt, &st);                                        \
+		if (get_ != CUDA_SUCCESS)                                                          \
+			LEAVE(get_);                                                               \
 	} while (0)
 
 static CUresult stream_create(CUstream *out, unsigned flags, int prio)
@@ -123,7 +123,8 @@ static CUresult stream_create(CUstream *out, unsigned flags, int prio)
 	LEAVE(CUDA_SUCCESS);
 }
 ONE(cuStreamCreate, (CUstream * s, unsigned flags), stream_create(s, flags, 0))
-ONE(cuStreamCreateWithPriority, (CUstream * s, unsigned flags, int prio), stream_create(s, flags, prio))
+ONE(cuStreamCreateWithPriority, (CUstream * s, unsigned flags, int prio),
+    stream_create(s, flags, prio))
 
 static CUresult stream_destroy(CUstream h)
 {
@@ -207,11 +208,21 @@ static CUresult stream_info(bool pt, CUstream h, void *out, int what)
 	if (!out)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	switch (what) {
-	case 0: *(unsigned *)out = st->flags; break;
-	case 1: *(int *)out = st->priority; break;
-	case 2: *(unsigned long long *)out = st->id; break;
-	case 3: *(CUcontext *)out = (CUcontext)st->ctx; break;
-	case 4: *(CUdevice *)out = st->ctx->dev; break;
+	case 0:
+		*(unsigned *)out = st->flags;
+		break;
+	case 1:
+		*(int *)out = st->priority;
+		break;
+	case 2:
+		*(unsigned long long *)out = st->id;
+		break;
+	case 3:
+		*(CUcontext *)out = (CUcontext)st->ctx;
+		break;
+	case 4:
+		*(CUdevice *)out = st->ctx->dev;
+		break;
 	}
 	LEAVE(CUDA_SUCCESS);
 }
@@ -220,7 +231,8 @@ BOTH(cuStreamGetPriority, _ptsz, (CUstream s, int *v), stream_info(pt, s, v, 1))
 BOTH(cuStreamGetId, _ptsz, (CUstream s, unsigned long long *v), stream_info(pt, s, v, 2))
 BOTH(cuStreamGetCtx, _ptsz, (CUstream s, CUcontext *v), stream_info(pt, s, v, 3))
 BOTH(cuStreamGetDevice, _ptsz, (CUstream s, CUdevice *v), stream_info(pt, s, v, 4))
-BOTH(cuStreamGetCtx_v2, _ptsz, (CUstream s, CUcontext *v, CUgreenCtx *g), ((g ? (void)(*g = NULL) : (void)0), stream_info(pt, s, v, 3)))
+BOTH(cuStreamGetCtx_v2, _ptsz, (CUstream s, CUcontext *v, CUgreenCtx *g),
+     ((g ? (void)(*g = NULL) : (void)0), stream_info(pt, s, v, 3)))
 
 static CUresult stream_attr(bool pt, CUstream h, int id, void *v, bool set)
 {
@@ -273,7 +285,8 @@ API(cuEventCreate, (CUevent * out, unsigned flags))
 	r = sim_get_ctx(&c);
 	if (r != CUDA_SUCCESS)
 		LEAVE(r);
-	if (!out || flags & ~7u || (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING)))
+	if (!out || flags & ~7u ||
+	    (flags & CU_EVENT_INTERPROCESS && !(flags & CU_EVENT_DISABLE_TIMING)))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	e = sim_alloc(sizeof *e);
 	if (!e)
@@ -364,7 +377,8 @@ static CUresult record(bool pt, CUevent h, CUstream s, unsigned flags)
 	LEAVE(CUDA_SUCCESS);
 }
 BOTH(cuEventRecord, _ptsz, (CUevent e, CUstream s), record(pt, e, s, 0))
-BOTH(cuEventRecordWithFlags, _ptsz, (CUevent e, CUstream s, unsigned flags), record(pt, e, s, flags))
+BOTH(cuEventRecordWithFlags, _ptsz, (CUevent e, CUstream s, unsigned flags),
+     record(pt, e, s, flags))
 
 static CUresult wait_event(bool pt, CUstream s, CUevent h, unsigned flags)
 {
@@ -522,7 +536,7 @@ struct ipc {
 
 API(cuIpcGetEventHandle, (CUipcEventHandle * out, CUevent h))
 {
-	struct ipc x = { .magic = IPC_EVENT, .ev = (uint64_t)h, .pid = getpid() };
+	struct ipc x = {.magic = IPC_EVENT, .ev = (uint64_t)h, .pid = getpid()};
 
 	ENTER();
 	if (!sim_handle_is(h, SIM_EVENT) || !(((struct ev *)h)->flags & CU_EVENT_INTERPROCESS))
@@ -563,7 +577,7 @@ struct host {
 	bool started, done;
 };
 
-static pthread_cond_t host_cv = PTHREAD_COND_INITIALIZER;      /* there is one to run */
+static pthread_cond_t host_cv = PTHREAD_COND_INITIALIZER; /* there is one to run */
 static pthread_cond_t host_done_cv = PTHREAD_COND_INITIALIZER;
 static struct op *host_q;
 static bool host_thread;
@@ -623,7 +637,8 @@ static enum step host_step(struct op *op)
 	return h->done || sim_wait_host(&host_done_cv, &h->done, 50) ? STEP_DONE : STEP_WAIT;
 }
 
-static CUresult host_func(bool pt, CUstream s, CUhostFn fn, CUstreamCallback cb, void *user, unsigned flags)
+static CUresult host_func(bool pt, CUstream s, CUhostFn fn, CUstreamCallback cb, void *user,
+			  unsigned flags)
 {
 	struct op *op;
 	struct host *h;
@@ -649,7 +664,8 @@ static CUresult host_func(bool pt, CUstream s, CUhostFn fn, CUstreamCallback cb,
 	op_submit(op, st);
 	LEAVE(CUDA_SUCCESS);
 }
-BOTH(cuLaunchHostFunc, _ptsz, (CUstream s, CUhostFn fn, void *user), host_func(pt, s, fn, NULL, user, 0))
+BOTH(cuLaunchHostFunc, _ptsz, (CUstream s, CUhostFn fn, void *user),
+     host_func(pt, s, fn, NULL, user, 0))
 BOTH(cuStreamAddCallback, _ptsz, (CUstream s, CUstreamCallback cb, void *user, unsigned flags),
      host_func(pt, s, NULL, cb, user, flags))
 
@@ -668,13 +684,14 @@ static bool satisfied(uint64_t have, uint64_t want, unsigned flags, bool wide)
 {
 	switch (flags & 3) {
 	case CU_STREAM_WAIT_VALUE_GEQ:
-		return wide ? (int64_t)(have - want) >= 0 : (int32_t)((uint32_t)have - (uint32_t)want) >= 0;
+		return wide ? (int64_t)(have - want) >= 0
+			    : (int32_t)((uint32_t)have - (uint32_t)want) >= 0;
 	case CU_STREAM_WAIT_VALUE_EQ:
 		return have == want;
 	case CU_STREAM_WAIT_VALUE_AND:
 		return (have & want) != 0;
 	default:
-		return wide ? ~(have | want) != 0 : (uint32_t)~(have | want) != 0;
+		return wide ? ~(have | want) != 0 : (uint32_t) ~(have | want) != 0;
 	}
 }
 
@@ -685,8 +702,10 @@ static enum step memop_step(struct op *op)
 	for (; m->at < m->n; m->at++) {
 		uint64_t addr = m->v[m->at].addr, val = m->v[m->at].value, have = 0;
 		int o = m->v[m->at].op;
-		bool wide = o == CU_STREAM_MEM_OP_WAIT_VALUE_64 || o == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-		bool write = o == CU_STREAM_MEM_OP_WRITE_VALUE_32 || o == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+		bool wide =
+			o == CU_STREAM_MEM_OP_WAIT_VALUE_64 || o == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+		bool write = o == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+			     o == CU_STREAM_MEM_OP_WRITE_VALUE_64;
 
 		if (o == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES || o == CU_STREAM_MEM_OP_BARRIER)
 			continue;
@@ -711,7 +730,8 @@ static enum step memop_step(struct op *op)
 	return STEP_DONE;
 }
 
-static CUresult mem_ops(bool pt, CUstream s, unsigned n, const CUstreamBatchMemOpParams *p, unsigned flags)
+static CUresult mem_ops(bool pt, CUstream s, unsigned n, const CUstreamBatchMemOpParams *p,
+			unsigned flags)
 {
 	struct memop *m;
 	struct op *op;
@@ -738,7 +758,8 @@ static CUresult mem_ops(bool pt, CUstream s, unsigned n, const CUstreamBatchMemO
 		    p[i].waitValue.address + (wide ? 8 : 4) > a->lo + a->size)
 			LEAVE(CUDA_ERROR_INVALID_VALUE);
 	}
-	op = op_new(st->ctx, wait ? OP_WAIT_VALUE : OP_WRITE_VALUE, "", sizeof *m + n * sizeof m->v[0]);
+	op = op_new(st->ctx, wait ? OP_WAIT_VALUE : OP_WRITE_VALUE, "",
+		    sizeof *m + n * sizeof m->v[0]);
 	if (!op)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	m = op->data;
@@ -759,21 +780,27 @@ static CUresult mem_ops(bool pt, CUstream s, unsigned n, const CUstreamBatchMemO
 
 static CUresult mem_op(bool pt, CUstream s, int o, CUdeviceptr addr, uint64_t v, unsigned flags)
 {
-	CUstreamBatchMemOpParams p = { .waitValue = { .operation = o, .address = addr, .value64 = v, .flags = flags } };
+	CUstreamBatchMemOpParams p = {
+		.waitValue = {.operation = o, .address = addr, .value64 = v, .flags = flags}};
 
 	return mem_ops(pt, s, 1, &p, 0);
 }
-#define VALUE(name, type, o)                                                                \
-	BOTH(name, _ptsz, (CUstream s, CUdeviceptr a, type v, unsigned f), mem_op(pt, s, o, a, v, f)) \
-	BOTH(name##_v2, _ptsz, (CUstream s, CUdeviceptr a, type v, unsigned f), mem_op(pt, s, o, a, v, f))
+#define VALUE(name, type, o)                                                                       \
+	BOTH(name, _ptsz, (CUstream s, CUdeviceptr a, type v, unsigned f),                         \
+	     mem_op(pt, s, o, a, v, f))                                                            \
+	BOTH(name##_v2, _ptsz, (CUstream s, CUdeviceptr a, type v, unsigned f),                    \
+	     mem_op(pt, s, o, a, v, f))
 VALUE(cuStreamWaitValue32, cuuint32_t, CU_STREAM_MEM_OP_WAIT_VALUE_32)
 VALUE(cuStreamWaitValue64, cuuint64_t, CU_STREAM_MEM_OP_WAIT_VALUE_64)
 VALUE(cuStreamWriteValue32, cuuint32_t, CU_STREAM_MEM_OP_WRITE_VALUE_32)
 VALUE(cuStreamWriteValue64, cuuint64_t, CU_STREAM_MEM_OP_WRITE_VALUE_64)
-BOTH(cuStreamBatchMemOp, _ptsz, (CUstream s, unsigned n, CUstreamBatchMemOpParams *p, unsigned f), mem_ops(pt, s, n, p, f))
-BOTH(cuStreamBatchMemOp_v2, _ptsz, (CUstream s, unsigned n, CUstreamBatchMemOpParams *p, unsigned f), mem_ops(pt, s, n, p, f))
+BOTH(cuStreamBatchMemOp, _ptsz, (CUstream s, unsigned n, CUstreamBatchMemOpParams *p, unsigned f),
+     mem_ops(pt, s, n, p, f))
+BOTH(cuStreamBatchMemOp_v2, _ptsz,
+     (CUstream s, unsigned n, CUstreamBatchMemOpParams *p, unsigned f), mem_ops(pt, s, n, p, f))
 
-API(cuFlushGPUDirectRDMAWrites, (CUflushGPUDirectRDMAWritesTarget t, CUflushGPUDirectRDMAWritesScope s))
+API(cuFlushGPUDirectRDMAWrites,
+    (CUflushGPUDirectRDMAWritesTarget t, CUflushGPUDirectRDMAWritesScope s))
 {
 	ENTER();
 	(void)t, (void)s;

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 int sim_stub(const char *name, atomic_bool *said) __attribute__((visibility("hidden")));
-void *sim_symbol(const char *base, int version, bool pt, int *status) __attribute__((visibility("hidden")));
+void *sim_symbol(const char *base, int version, bool pt, int *status)
+	__attribute__((visibility("hidden")));
 
 int sim_stub(const char *name, atomic_bool *said)
 {
@@ -21,22 +22,23 @@ int sim_stub(const char *name, atomic_bool *said)
 	int n;
 
 	if (!atomic_exchange(said, true)) {
-		n = snprintf(line, sizeof line, "sim: %s: not supported by the simulated driver\n", name);
+		n = snprintf(line, sizeof line, "sim: %s: not supported by the simulated driver\n",
+			     name);
 		if (write(2, line, (size_t)n) < 0)
 			return 801;
 	}
 	return 801; /* CUDA_ERROR_NOT_SUPPORTED */
 }
 
-#define STUB(sym)                                                                           \
-	__attribute__((weak, visibility("default"))) int sym(void);                         \
-	int sym(void)                                                                       \
-	{                                                                                   \
-		static atomic_bool said;                                                    \
-		return sim_stub(#sym, &said);                                               \
+#define STUB(sym)                                                                                  \
+	__attribute__((weak, visibility("default"))) int sym(void);                                \
+	int sym(void)                                                                              \
+	{                                                                                          \
+		static atomic_bool said;                                                           \
+		return sim_stub(#sym, &said);                                                      \
 	}
 #define KRT_CALL(sym, base, cls, op, flags, argc, ...) STUB(sym)
-#define KRT_PASS(sym, base)                            STUB(sym)
+#define KRT_PASS(sym, base)			       STUB(sym)
 #define KRT_NOTE(sym, op, argc, ...)
 #define KRT_LIBC(sym, op, argc, ...)
 #include "../../interposer/api.def"
@@ -51,15 +53,18 @@ struct sym {
 };
 
 static const struct sym syms[] = {
-#define KRT_CALL(sym, base, cls, op, flags, argc, ...) { #sym, #base, sym },
-#define KRT_PASS(sym, base)                            { #sym, #base, sym },
+#define KRT_CALL(sym, base, cls, op, flags, argc, ...) {#sym, #base, sym},
+#define KRT_PASS(sym, base)			       {#sym, #base, sym},
 #define KRT_NOTE(sym, op, argc, ...)
 #define KRT_LIBC(sym, op, argc, ...)
 #include "../../interposer/api.def"
 };
 
-static const struct { const char *name; int since; } since[] = {
-#define SIM_SINCE(sym, version) { #sym, version },
+static const struct {
+	const char *name;
+	int since;
+} since[] = {
+#define SIM_SINCE(sym, version) {#sym, version},
 #include "since.def"
 };
 
@@ -100,7 +105,8 @@ void *sim_symbol(const char *base, int version, bool pt, int *status)
 		if (v > version || (p && !pt))
 			continue;
 		/* Newer wins; of one version, the per-thread form where asked for. */
-		if (!best || (pt && p > is_pt(best->name)) || (p == is_pt(best->name) && v > best_v)) {
+		if (!best || (pt && p > is_pt(best->name)) ||
+		    (p == is_pt(best->name) && v > best_v)) {
 			best = s;
 			best_v = v;
 		}

@@ -19,28 +19,29 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(cond)                                                                         \
-	do {                                                                                \
-		if (!(cond)) {                                                              \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);          \
-			_exit(1);                                                           \
-		}                                                                           \
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                 \
+			_exit(1);                                                                  \
+		}                                                                                  \
 	} while (0)
-#define CU(call)                                                                            \
-	do {                                                                                \
-		CUresult cu_ = (call);                                                      \
-		if (cu_ != CUDA_SUCCESS) {                                                  \
-			fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, cu_); \
-			_exit(1);                                                           \
-		}                                                                           \
+#define CU(call)                                                                                   \
+	do {                                                                                       \
+		CUresult cu_ = (call);                                                             \
+		if (cu_ != CUDA_SUCCESS) {                                                         \
+			fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, cu_);  \
+			_exit(1);                                                                  \
+		}                                                                                  \
 	} while (0)
-#define FAILS(code, call)                                                                   \
-	do {                                                                                \
-		CUresult cu_ = (call);                                                      \
-		if (cu_ != (code)) {                                                        \
-			fprintf(stderr, "%s:%d: %s: %d, expected %s\n", __FILE__, __LINE__, #call, cu_, #code); \
-			_exit(1);                                                           \
-		}                                                                           \
+#define FAILS(code, call)                                                                          \
+	do {                                                                                       \
+		CUresult cu_ = (call);                                                             \
+		if (cu_ != (code)) {                                                               \
+			fprintf(stderr, "%s:%d: %s: %d, expected %s\n", __FILE__, __LINE__, #call, \
+				cu_, #code);                                                       \
+			_exit(1);                                                                  \
+		}                                                                                  \
 	} while (0)
 
 static inline CUcontext test_ctx(int dev)

@@ -24,22 +24,26 @@ static const char ptx[] =
 	/* setw(d, v) */
 	".visible .entry setw(.param .u64 d, .param .u32 v)\n{\n"
 	".reg .b32 %r<2>; .reg .b64 %rd<2>;\n"
-	"ld.param.u64 %rd0, [d]; ld.param.u32 %r0, [v]; st.volatile.global.u32 [%rd0], %r0; ret;\n}\n"
+	"ld.param.u64 %rd0, [d]; ld.param.u32 %r0, [v]; st.volatile.global.u32 [%rd0], %r0; "
+	"ret;\n}\n"
 	/* spin(f, v): until *f == v */
 	".visible .entry spin(.param .u64 f, .param .u32 v)\n{\n"
 	".reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %rd<2>;\n"
 	"ld.param.u64 %rd0, [f]; ld.param.u32 %r0, [v];\n"
-	"AGAIN: ld.volatile.global.u32 %r1, [%rd0]; setp.ne.u32 %p0, %r1, %r0; @%p0 bra AGAIN; ret;\n}\n"
+	"AGAIN: ld.volatile.global.u32 %r1, [%rd0]; setp.ne.u32 %p0, %r1, %r0; @%p0 bra AGAIN; "
+	"ret;\n}\n"
 	/* wait_ns(n): by the clock */
 	".visible .entry wait_ns(.param .u64 n)\n{\n"
 	".reg .pred %p<2>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd0, [n]; mov.u64 %rd1, %globaltimer;\n"
-	"AGAIN: mov.u64 %rd2, %globaltimer; sub.u64 %rd3, %rd2, %rd1; setp.lt.u64 %p0, %rd3, %rd0;\n"
+	"AGAIN: mov.u64 %rd2, %globaltimer; sub.u64 %rd3, %rd2, %rd1; setp.lt.u64 %p0, %rd3, "
+	"%rd0;\n"
 	"@%p0 bra AGAIN; ret;\n}\n"
 	/* barrier(c, out): all blocks meet twice at counter c */
 	".visible .entry barrier(.param .u64 c, .param .u64 out)\n{\n"
 	".reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n"
-	"ld.param.u64 %rd0, [c]; ld.param.u64 %rd1, [out]; mov.u32 %r0, %nctaid.x; mov.u32 %r1, %ctaid.x;\n"
+	"ld.param.u64 %rd0, [c]; ld.param.u64 %rd1, [out]; mov.u32 %r0, %nctaid.x; mov.u32 %r1, "
+	"%ctaid.x;\n"
 	"atom.global.add.u32 %r2, [%rd0], 1;\n"
 	"W: ld.volatile.global.u32 %r3, [%rd0]; setp.lt.u32 %p0, %r3, %r0; @%p0 bra W;\n"
 	"mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r3; ret;\n}\n"
@@ -61,7 +65,7 @@ static CUfunction fun(const char *name)
 
 static void go(const char *name, CUstream s, void *a, void *b, void *c)
 {
-	void *params[] = { a, b, c };
+	void *params[] = {a, b, c};
 
 	CU(cuLaunchKernel(fun(name), 1, 1, 1, 1, 1, 1, 0, s, params, NULL));
 }
@@ -77,7 +81,10 @@ static uint32_t word(CUdeviceptr d)
 static void launches(void)
 {
 	uint32_t h[1000], n = 1000, v = 3;
-	struct { CUdeviceptr p; uint32_t n, v; } buf;
+	struct {
+		CUdeviceptr p;
+		uint32_t n, v;
+	} buf;
 	size_t size = sizeof buf;
 	CUdeviceptr d;
 
@@ -86,25 +93,30 @@ static void launches(void)
 	for (uint32_t i = 0; i < n; i++)
 		h[i] = i;
 	CU(cuMemcpyHtoD(d, h, sizeof h));
-	void *params[] = { &d, &n, &v };
+	void *params[] = {&d, &n, &v};
 	CU(cuLaunchKernel(fun("add"), 8, 1, 1, 128, 1, 1, 0, NULL, params, NULL));
 	v = 99; /* parameters were copied */
 	buf.p = d;
 	buf.n = 500;
 	buf.v = 7;
-	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &buf, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &buf, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			 CU_LAUNCH_PARAM_END};
 	CU(cuLaunchKernel(fun("add"), 8, 1, 1, 128, 1, 1, 0, NULL, NULL, extra));
 	v = 1;
-	CUlaunchConfig cfg = { 8, 1, 1, 128, 1, 1, 0, NULL, NULL, 0 };
+	CUlaunchConfig cfg = {8, 1, 1, 128, 1, 1, 0, NULL, NULL, 0};
 	CU(cuLaunchKernelEx(&cfg, fun("add"), params, NULL));
 	CU(cuMemcpyDtoH(h, d, sizeof h));
 	for (uint32_t i = 0; i < n; i++)
 		CHECK(h[i] == i + 3 + 1 + (i < 500 ? 7 : 0));
-	FAILS(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(fun("add"), 0, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-	FAILS(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(fun("add"), 1, 1, 1, 2048, 1, 1, 0, NULL, params, NULL));
-	FAILS(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(fun("add"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
-	FAILS(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel((CUfunction)&n, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-	FAILS(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&(CUfunction){ 0 }, mod, "nothing"));
+	FAILS(CUDA_ERROR_INVALID_VALUE,
+	      cuLaunchKernel(fun("add"), 0, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	FAILS(CUDA_ERROR_INVALID_VALUE,
+	      cuLaunchKernel(fun("add"), 1, 1, 1, 2048, 1, 1, 0, NULL, params, NULL));
+	FAILS(CUDA_ERROR_INVALID_VALUE,
+	      cuLaunchKernel(fun("add"), 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	FAILS(CUDA_ERROR_INVALID_HANDLE,
+	      cuLaunchKernel((CUfunction)&n, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	FAILS(CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&(CUfunction){0}, mod, "nothing"));
 }
 
 static void libraries(void)
@@ -127,7 +139,7 @@ static void libraries(void)
 	CU(cuLibraryEnumerateKernels(all, 16, lib));
 	CU(cuLibraryGetKernel(&k, lib, "setw"));
 	/* A kernel where a function is asked for: the normal case with cudart. */
-	void *params[] = { &d, &v };
+	void *params[] = {&d, &v};
 	CU(cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	CHECK(word(d) == 4);
 	CU(cuKernelGetParamInfo(k, 1, &off, &size));
@@ -144,7 +156,8 @@ static void libraries(void)
 	CU(cuLibraryGetGlobal(&g, &size, lib, "counter"));
 	CHECK(size == 4 && word(g) == 5);
 	CU(cuLibraryUnload(lib));
-	FAILS(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	FAILS(CUDA_ERROR_INVALID_HANDLE,
+	      cuLaunchKernel((CUfunction)k, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 }
 
 static void globals(void)
@@ -166,15 +179,17 @@ static void globals(void)
 
 static void linking(void)
 {
-	static const char a[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-				".extern .func (.param .b32 r) twice(.param .b32 x);\n"
-				".visible .entry k(.param .u64 d)\n{\n.reg .b32 %r<3>; .reg .b64 %rd<2>;\n"
-				"ld.param.u64 %rd0, [d];\n{\n.param .b32 x; .param .b32 r;\n"
-				"st.param.b32 [x], 21; call.uni (r), twice, (x); ld.param.b32 %r0, [r];\n}\n"
-				"st.global.u32 [%rd0], %r0; ret;\n}\n";
-	static const char b[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-				".visible .func (.param .b32 r) twice(.param .b32 x)\n{\n.reg .b32 %r<3>;\n"
-				"ld.param.b32 %r0, [x]; shl.b32 %r1, %r0, 1; st.param.b32 [r], %r1; ret;\n}\n";
+	static const char a[] =
+		".version 7.0\n.target sm_70\n.address_size 64\n"
+		".extern .func (.param .b32 r) twice(.param .b32 x);\n"
+		".visible .entry k(.param .u64 d)\n{\n.reg .b32 %r<3>; .reg .b64 %rd<2>;\n"
+		"ld.param.u64 %rd0, [d];\n{\n.param .b32 x; .param .b32 r;\n"
+		"st.param.b32 [x], 21; call.uni (r), twice, (x); ld.param.b32 %r0, [r];\n}\n"
+		"st.global.u32 [%rd0], %r0; ret;\n}\n";
+	static const char b[] =
+		".version 7.0\n.target sm_70\n.address_size 64\n"
+		".visible .func (.param .b32 r) twice(.param .b32 x)\n{\n.reg .b32 %r<3>;\n"
+		"ld.param.b32 %r0, [x]; shl.b32 %r1, %r0, 1; st.param.b32 [r], %r1; ret;\n}\n";
 	CUlinkState l;
 	CUmodule m;
 	CUfunction f;
@@ -191,7 +206,7 @@ static void linking(void)
 	CU(cuModuleLoadData(&m, image));
 	CU(cuLinkDestroy(l));
 	CU(cuModuleGetFunction(&f, m, "k"));
-	void *params[] = { &d };
+	void *params[] = {&d};
 	CU(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	CHECK(word(d) == 42);
 	FAILS(CUDA_ERROR_INVALID_PTX, cuModuleLoadData(&m, a));
@@ -200,16 +215,19 @@ static void linking(void)
 static void bad_images(void)
 {
 	char log[512] = "";
-	CUjit_option opt[] = { 5, 6 };
-	void *val[] = { log, (void *)sizeof log };
+	CUjit_option opt[] = {5, 6};
+	void *val[] = {log, (void *)sizeof log};
 	CUmodule m;
 
 	test_ctx(0);
 	FAILS(CUDA_ERROR_INVALID_PTX,
-	      cuModuleLoadDataEx(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(\n", 2, opt, val));
+	      cuModuleLoadDataEx(
+		      &m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(\n", 2,
+		      opt, val));
 	CHECK(strstr(log, "line "));
 	FAILS(CUDA_ERROR_INVALID_PTX,
-	      cuModuleLoadData(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 1;\nret;\n}\n"));
+	      cuModuleLoadData(&m, ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry "
+				   "k()\n{\nfrobnicate.u32 1;\nret;\n}\n"));
 	FAILS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, "hello world, this is no PTX"));
 	FAILS(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&m, "\177ELF............"));
 	FAILS(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&m, "/nonexistent/file"));
@@ -315,7 +333,7 @@ static void spin_streams(void)
 static void cooperative(void)
 {
 	CUdeviceptr c, out;
-	void *params[] = { &c, &out };
+	void *params[] = {&c, &out};
 
 	test_ctx(0);
 	CU(cuMemAlloc(&c, 4));
@@ -416,7 +434,7 @@ static void lazy(void)
 	p = h;
 	p[0] = 1;
 	CU(cuMemcpyDtoHAsync(h, x, 4, b));
-	go("setw", a, &(CUdeviceptr){ (CUdeviceptr)(uintptr_t)h + 4 }, &v, NULL);
+	go("setw", a, &(CUdeviceptr){(CUdeviceptr)(uintptr_t)h + 4}, &v, NULL);
 	CU(cuStreamSynchronize(a));
 	CHECK(p[0] == 1 && p[1] == 7);
 	CU(cuStreamSynchronize(b));
@@ -494,7 +512,7 @@ static void capture(void)
 	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	CU(cuStreamIsCapturing(s, &st));
 	CHECK(st == CU_STREAM_CAPTURE_STATUS_ACTIVE);
-	void *params[] = { &d, &n, &v };
+	void *params[] = {&d, &n, &v};
 	CU(cuLaunchKernel(fun("add"), 1, 1, 1, 4, 1, 1, 0, s, params, NULL));
 	CU(cuEventRecord(e, s));
 	CU(cuStreamWaitEvent(t, e, 0));
@@ -536,7 +554,8 @@ static void capture_errors(void)
 	CU(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
 	CU(cuEventCreate(&out, CU_EVENT_DISABLE_TIMING));
 	CU(cuMemAlloc(&d, 4));
-	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+	      cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	FAILS(CUDA_ERROR_ILLEGAL_STATE, cuStreamEndCapture(s, &g));
 	/* A fork that is not joined. */
 	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -571,7 +590,7 @@ static void multi_device(void)
 	CUstream s[2];
 	CUdeviceptr d[2];
 	CUmodule m;
-	uint32_t v[2] = { 10, 20 };
+	uint32_t v[2] = {10, 20};
 	void *params[2][2];
 
 	for (int i = 0; i < 2; i++) {
@@ -579,8 +598,13 @@ static void multi_device(void)
 		CU(cuStreamCreate(&s[i], CU_STREAM_NON_BLOCKING));
 		CU(cuMemAlloc(&d[i], 4));
 		CU(cuModuleLoadData(&m, ptx));
-		l[i] = (CUDA_LAUNCH_PARAMS){ .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1,
-					     .blockDimY = 1, .blockDimZ = 1, .hStream = s[i] };
+		l[i] = (CUDA_LAUNCH_PARAMS){.gridDimX = 1,
+					    .gridDimY = 1,
+					    .gridDimZ = 1,
+					    .blockDimX = 1,
+					    .blockDimY = 1,
+					    .blockDimZ = 1,
+					    .hStream = s[i]};
 		CU(cuModuleGetFunction(&l[i].function, m, "setw"));
 		params[i][0] = &d[i];
 		params[i][1] = &v[i];
@@ -596,26 +620,26 @@ static void multi_device(void)
 }
 
 static const struct test tests[] = {
-	{ "launches", launches, NULL },
-	{ "libraries", libraries, NULL },
-	{ "globals", globals, NULL },
-	{ "linking", linking, NULL },
-	{ "bad-images", bad_images, NULL },
-	{ "faults", faults, NULL },
-	{ "fault-where", fault_where, NULL },
-	{ "spin-host", spin_host, NULL },
-	{ "spin-streams", spin_streams, NULL },
-	{ "cooperative", cooperative, NULL },
-	{ "clocks", clocks, NULL },
-	{ "races", races, NULL },
-	{ "lazy", lazy, NULL },
-	{ "load-waits", load_waits, NULL },
-	{ "load-waits-documented", load_waits, "sim_view=documented" },
-	{ "unload-pending", unload_pending, "sim_view=documented" },
-	{ "capture", capture, NULL },
-	{ "capture-errors", capture_errors, NULL },
-	{ "multi-device", multi_device, NULL },
-	{ NULL, NULL, NULL },
+	{"launches", launches, NULL},
+	{"libraries", libraries, NULL},
+	{"globals", globals, NULL},
+	{"linking", linking, NULL},
+	{"bad-images", bad_images, NULL},
+	{"faults", faults, NULL},
+	{"fault-where", fault_where, NULL},
+	{"spin-host", spin_host, NULL},
+	{"spin-streams", spin_streams, NULL},
+	{"cooperative", cooperative, NULL},
+	{"clocks", clocks, NULL},
+	{"races", races, NULL},
+	{"lazy", lazy, NULL},
+	{"load-waits", load_waits, NULL},
+	{"load-waits-documented", load_waits, "sim_view=documented"},
+	{"unload-pending", unload_pending, "sim_view=documented"},
+	{"capture", capture, NULL},
+	{"capture-errors", capture_errors, NULL},
+	{"multi-device", multi_device, NULL},
+	{NULL, NULL, NULL},
 };
 
 int main(int argc, char **argv)

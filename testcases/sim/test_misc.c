@@ -104,10 +104,10 @@ static void reuse(void)
 
 static void vmm(void)
 {
-	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
-	CUmemAccessDesc acc = { .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 },
-				.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemAccessDesc acc = {.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0},
+			       .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 	CUmemGenericAllocationHandle h, h2;
 	CUdeviceptr a, b;
 	size_t g;
@@ -126,7 +126,8 @@ static void vmm(void)
 	CU(cuMemsetD32(a, 77, 10));
 	CHECK(word(b) == 77);
 	CU(cuMemExportToShareableHandle(&fd, h, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
-	CU(cuMemImportFromShareableHandle(&h2, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+	CU(cuMemImportFromShareableHandle(&h2, (void *)(intptr_t)fd,
+					  CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
 	CU(cuMemMap(a + g, g, 0, h2, 0));
 	CU(cuMemSetAccess(a + g, g, &acc, 1));
 	CHECK(word(a + g) == 77);
@@ -154,15 +155,27 @@ static void shapes(void)
 		h[i] = (unsigned char)i;
 	CU(cuMemAllocPitch(&d, &pitch, 8, 8, 4));
 	CHECK(pitch >= 8 && pitch % 512 == 0);
-	CUDA_MEMCPY2D c = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = h, .srcPitch = 8, .srcXInBytes = 2,
-			    .srcY = 1, .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = d, .dstPitch = pitch,
-			    .WidthInBytes = 4, .Height = 3 };
+	CUDA_MEMCPY2D c = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			   .srcHost = h,
+			   .srcPitch = 8,
+			   .srcXInBytes = 2,
+			   .srcY = 1,
+			   .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			   .dstDevice = d,
+			   .dstPitch = pitch,
+			   .WidthInBytes = 4,
+			   .Height = 3};
 	CU(cuMemsetD2D8(d, pitch, 0xff, 8, 8));
 	CU(cuMemcpy2D(&c));
 	memset(back, 0, sizeof back);
-	CUDA_MEMCPY2D r = { .srcMemoryType = CU_MEMORYTYPE_UNIFIED, .srcDevice = d, .srcPitch = pitch,
-			    .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = back, .dstPitch = 8, .WidthInBytes = 8,
-			    .Height = 8 };
+	CUDA_MEMCPY2D r = {.srcMemoryType = CU_MEMORYTYPE_UNIFIED,
+			   .srcDevice = d,
+			   .srcPitch = pitch,
+			   .dstMemoryType = CU_MEMORYTYPE_HOST,
+			   .dstHost = back,
+			   .dstPitch = 8,
+			   .WidthInBytes = 8,
+			   .Height = 8};
 	CU(cuMemcpy2D(&r));
 	for (int y = 0; y < 8; y++)
 		for (int x = 0; x < 8; x++)
@@ -171,26 +184,46 @@ static void shapes(void)
 	c.srcHost = back;
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemcpy2D(&c));
 
-	CUDA_ARRAY_DESCRIPTOR ad = { 8, 8, CU_AD_FORMAT_UNSIGNED_INT8, 1 };
+	CUDA_ARRAY_DESCRIPTOR ad = {8, 8, CU_AD_FORMAT_UNSIGNED_INT8, 1};
 	CU(cuArrayCreate(&arr, &ad));
-	CUDA_MEMCPY2D ca = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = h, .srcPitch = 8,
-			     .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = arr, .WidthInBytes = 8, .Height = 8 };
+	CUDA_MEMCPY2D ca = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			    .srcHost = h,
+			    .srcPitch = 8,
+			    .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+			    .dstArray = arr,
+			    .WidthInBytes = 8,
+			    .Height = 8};
 	CU(cuMemcpy2DAsync(&ca, CU_STREAM_PER_THREAD));
 	CU(cuStreamSynchronize(CU_STREAM_PER_THREAD));
 	memset(back, 0, sizeof back);
 	CU(cuMemcpyAtoH(back, arr, 8, 16));
 	CHECK(!memcmp(back, h + 8, 16));
 
-	CUDA_ARRAY3D_DESCRIPTOR a3 = { 8, 8, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0 };
+	CUDA_ARRAY3D_DESCRIPTOR a3 = {8, 8, 4, CU_AD_FORMAT_UNSIGNED_INT8, 1, 0};
 	CU(cuArray3DCreate(&arr3, &a3));
-	CUDA_MEMCPY3D c3 = { .srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = h, .srcPitch = 8, .srcHeight = 8,
-			     .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = arr3, .WidthInBytes = 8, .Height = 8,
-			     .Depth = 4 };
+	CUDA_MEMCPY3D c3 = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			    .srcHost = h,
+			    .srcPitch = 8,
+			    .srcHeight = 8,
+			    .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+			    .dstArray = arr3,
+			    .WidthInBytes = 8,
+			    .Height = 8,
+			    .Depth = 4};
 	CU(cuMemcpy3D(&c3));
 	memset(back, 0, sizeof back);
-	CUDA_MEMCPY3D r3 = { .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = arr3, .srcXInBytes = 1, .srcY = 2,
-			     .srcZ = 3, .dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = back, .dstPitch = 4,
-			     .dstHeight = 2, .WidthInBytes = 4, .Height = 2, .Depth = 1 };
+	CUDA_MEMCPY3D r3 = {.srcMemoryType = CU_MEMORYTYPE_ARRAY,
+			    .srcArray = arr3,
+			    .srcXInBytes = 1,
+			    .srcY = 2,
+			    .srcZ = 3,
+			    .dstMemoryType = CU_MEMORYTYPE_HOST,
+			    .dstHost = back,
+			    .dstPitch = 4,
+			    .dstHeight = 2,
+			    .WidthInBytes = 4,
+			    .Height = 2,
+			    .Depth = 1};
 	CU(cuMemcpy3D(&r3));
 	CHECK(back[0] == h[3 * 64 + 2 * 8 + 1] && back[7] == h[3 * 64 + 3 * 8 + 4]);
 	r3.srcZ = 4;
@@ -213,7 +246,8 @@ static void attributes(void)
 	CU(cuMemHostAlloc(&p, 1000, CU_MEMHOSTALLOC_PORTABLE));
 	CU(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, d + 10));
 	CHECK(type == CU_MEMORYTYPE_DEVICE);
-	CU(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)p));
+	CU(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+				 (CUdeviceptr)(uintptr_t)p));
 	CHECK(type == CU_MEMORYTYPE_HOST);
 	CU(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_IS_MANAGED, m));
 	CHECK(type == 1);
@@ -222,7 +256,8 @@ static void attributes(void)
 	CU(cuPointerGetAttribute(&dev, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, d));
 	CHECK(dev == 0);
 	FAILS(CUDA_ERROR_INVALID_VALUE,
-	      cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)&on_stack));
+	      cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+				    (CUdeviceptr)(uintptr_t)&on_stack));
 	CU(cuMemGetAddressRange(&base, &size, d + 999));
 	CHECK(base == d && size == 1000);
 	FAILS(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange(&base, &size, d + 1000));
@@ -283,22 +318,27 @@ static void look_up(void)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), *f, *g;
 	int st;
-	static const struct { const char *base; int version; cuuint64_t flags; const char *symbol; } t[] = {
-		{ "cuMemAlloc", 2000, 0, "cuMemAlloc" },
-		{ "cuMemAlloc", 12000, 0, "cuMemAlloc_v2" },
-		{ "cuMemcpyHtoDAsync", 12000, 0, "cuMemcpyHtoDAsync_v2" },
-		{ "cuMemcpyHtoDAsync", 12000, 2, "cuMemcpyHtoDAsync_v2_ptsz" },
-		{ "cuMemcpyHtoDAsync", 12000, 1, "cuMemcpyHtoDAsync_v2" },
-		{ "cuMemAlloc", 12000, 2, "cuMemAlloc_v2" },
-		{ "cuStreamGetCaptureInfo", 11040, 0, "cuStreamGetCaptureInfo_v2" },
-		{ "cuStreamGetCaptureInfo", 13000, 2, "cuStreamGetCaptureInfo_v3_ptsz" },
-		{ "cuCtxCreate", 13000, 0, "cuCtxCreate_v4" },
-		{ "cuCtxCreate", 12000, 0, "cuCtxCreate_v3" },
-		{ "cuGraphInstantiate", 11040, 0, "cuGraphInstantiate_v2" },
-		{ "cuGraphInstantiate", 12000, 0, "cuGraphInstantiateWithFlags" },
-		{ "cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2" },
-		{ "cuMemPrefetchAsync", 12030, 2, "cuMemPrefetchAsync_v2_ptsz" },
-		{ "cuEventRecord", 13000, 2, "cuEventRecord_ptsz" },
+	static const struct {
+		const char *base;
+		int version;
+		cuuint64_t flags;
+		const char *symbol;
+	} t[] = {
+		{"cuMemAlloc", 2000, 0, "cuMemAlloc"},
+		{"cuMemAlloc", 12000, 0, "cuMemAlloc_v2"},
+		{"cuMemcpyHtoDAsync", 12000, 0, "cuMemcpyHtoDAsync_v2"},
+		{"cuMemcpyHtoDAsync", 12000, 2, "cuMemcpyHtoDAsync_v2_ptsz"},
+		{"cuMemcpyHtoDAsync", 12000, 1, "cuMemcpyHtoDAsync_v2"},
+		{"cuMemAlloc", 12000, 2, "cuMemAlloc_v2"},
+		{"cuStreamGetCaptureInfo", 11040, 0, "cuStreamGetCaptureInfo_v2"},
+		{"cuStreamGetCaptureInfo", 13000, 2, "cuStreamGetCaptureInfo_v3_ptsz"},
+		{"cuCtxCreate", 13000, 0, "cuCtxCreate_v4"},
+		{"cuCtxCreate", 12000, 0, "cuCtxCreate_v3"},
+		{"cuGraphInstantiate", 11040, 0, "cuGraphInstantiate_v2"},
+		{"cuGraphInstantiate", 12000, 0, "cuGraphInstantiateWithFlags"},
+		{"cuGetProcAddress", 12000, 0, "cuGetProcAddress_v2"},
+		{"cuMemPrefetchAsync", 12030, 2, "cuMemPrefetchAsync_v2_ptsz"},
+		{"cuEventRecord", 13000, 2, "cuEventRecord_ptsz"},
 	};
 
 	CHECK(lib);
@@ -335,7 +375,8 @@ static void stubs(void)
 	close(fd[1]);
 	n = read(fd[0], buf, sizeof buf - 1);
 	buf[n > 0 ? n : 0] = 0;
-	CHECK(strstr(buf, "cuTexRefCreate") && !strstr(strstr(buf, "cuTexRefCreate") + 1, "cuTexRefCreate"));
+	CHECK(strstr(buf, "cuTexRefCreate") &&
+	      !strstr(strstr(buf, "cuTexRefCreate") + 1, "cuTexRefCreate"));
 }
 
 static void uninitialised(void)
@@ -378,7 +419,8 @@ static void forks(void)
 
 		if (!pid) {
 			alarm(20);
-			if (cuInit(0) != CUDA_ERROR_NOT_INITIALIZED || cuMemAlloc(&d, 4) != CUDA_ERROR_NOT_INITIALIZED ||
+			if (cuInit(0) != CUDA_ERROR_NOT_INITIALIZED ||
+			    cuMemAlloc(&d, 4) != CUDA_ERROR_NOT_INITIALIZED ||
 			    cuCtxSynchronize() != CUDA_ERROR_NOT_INITIALIZED)
 				_exit(1);
 			_exit(0);
@@ -488,23 +530,23 @@ static void heap(void)
 }
 
 static const struct test tests[] = {
-	{ "bounds", bounds, NULL },
-	{ "host-gone", host_gone, NULL },
-	{ "guarded", guarded, NULL },
-	{ "reuse", reuse, "sim_view=documented" },
-	{ "vmm", vmm, NULL },
-	{ "shapes", shapes, NULL },
-	{ "attributes", attributes, NULL },
-	{ "contexts", contexts, NULL },
-	{ "look-up", look_up, NULL },
-	{ "stubs", stubs, NULL },
-	{ "uninitialised", uninitialised, NULL },
-	{ "forks", forks, NULL },
-	{ "exits", exits, NULL },
-	{ "threads", threads, NULL },
-	{ "errors", errors, NULL },
-	{ "heap", heap, NULL },
-	{ NULL, NULL, NULL },
+	{"bounds", bounds, NULL},
+	{"host-gone", host_gone, NULL},
+	{"guarded", guarded, NULL},
+	{"reuse", reuse, "sim_view=documented"},
+	{"vmm", vmm, NULL},
+	{"shapes", shapes, NULL},
+	{"attributes", attributes, NULL},
+	{"contexts", contexts, NULL},
+	{"look-up", look_up, NULL},
+	{"stubs", stubs, NULL},
+	{"uninitialised", uninitialised, NULL},
+	{"forks", forks, NULL},
+	{"exits", exits, NULL},
+	{"threads", threads, NULL},
+	{"errors", errors, NULL},
+	{"heap", heap, NULL},
+	{NULL, NULL, NULL},
 };
 
 int main(int argc, char **argv)

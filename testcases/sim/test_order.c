@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order of the simulated device: streams, events, the legacy rule, blocking calls, adversarial orders. */
+/* Order of the simulated device: streams, events, the legacy rule, blocking calls, adversarial
+ * orders. */
 #include "test.h"
 
 /* Keeps stream s busy until release(): a wait for a word of pinned memory. */
@@ -14,12 +15,13 @@ static void gate(CUstream s)
 		CU(cuMemHostAlloc(&p, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
 		gate_word = p;
 	}
-	CU(cuStreamWaitValue32(s, (CUdeviceptr)(uintptr_t)gate_word, ++gate_value, CU_STREAM_WAIT_VALUE_GEQ));
+	CU(cuStreamWaitValue32(s, (CUdeviceptr)(uintptr_t)gate_word, ++gate_value,
+			       CU_STREAM_WAIT_VALUE_GEQ));
 }
 
 static void *releaser(void *arg)
 {
-	struct timespec ts = { 0, 60000000 };
+	struct timespec ts = {0, 60000000};
 
 	(void)arg;
 	nanosleep(&ts, NULL);
@@ -29,16 +31,16 @@ static void *releaser(void *arg)
 
 /* Does the call wait for the stream that the gate keeps busy? */
 #include <pthread.h>
-#define WAITS(s, call)                                                                      \
-	__extension__({                                                                     \
-		pthread_t t_;                                                               \
-		bool waited_;                                                               \
-		pthread_create(&t_, NULL, releaser, NULL);                                  \
-		CU(call);                                                                   \
-		waited_ = *gate_word == gate_value;                                         \
-		pthread_join(t_, NULL);                                                     \
-		CU(cuStreamSynchronize(s));                                                 \
-		waited_;                                                                    \
+#define WAITS(s, call)                                                                             \
+	__extension__({                                                                            \
+		pthread_t t_;                                                                      \
+		bool waited_;                                                                      \
+		pthread_create(&t_, NULL, releaser, NULL);                                         \
+		CU(call);                                                                          \
+		waited_ = *gate_word == gate_value;                                                \
+		pthread_join(t_, NULL);                                                            \
+		CU(cuStreamSynchronize(s));                                                        \
+		waited_;                                                                           \
 	})
 
 static void block_frees(void)
@@ -114,8 +116,8 @@ static void block_objects(void)
 
 static void block_unmap(void)
 {
-	CUmemAllocationProp prop = { .type = CU_MEM_ALLOCATION_TYPE_PINNED,
-				     .location = { CU_MEM_LOCATION_TYPE_DEVICE, 0 } };
+	CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+				    .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
 	CUmemGenericAllocationHandle h;
 	CUdeviceptr d;
 	CUstream s;
@@ -474,7 +476,7 @@ static void idle(void)
 	CUdeviceptr d;
 	CUstream s;
 	volatile uint32_t *p;
-	struct timespec ts = { 0, 200000000 };
+	struct timespec ts = {0, 200000000};
 	void *v;
 
 	test_ctx(0);
@@ -659,10 +661,10 @@ static void pool_misuse(void)
 
 static void batches(void)
 {
-	CUmemcpyAttributes at = { .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL };
+	CUmemcpyAttributes at = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL};
 	CUdeviceptr d[2], s[2];
-	size_t n[2] = { 4, 4 }, idx = 0;
-	uint32_t src[2] = { 1, 2 };
+	size_t n[2] = {4, 4}, idx = 0;
+	uint32_t src[2] = {1, 2};
 	CUstream a;
 
 	test_ctx(0);
@@ -746,32 +748,32 @@ static void determinism(void)
 }
 
 static const struct test tests[] = {
-	{ "block-frees", block_frees, NULL },
-	{ "block-frees-documented", block_frees, "sim_view=documented" },
-	{ "block-pool", block_pool, NULL },
-	{ "block-objects", block_objects, NULL },
-	{ "block-unmap", block_unmap, NULL },
-	{ "block-copies", block_copies, NULL },
-	{ "block-copies-documented", doc_copies, "x=1:sim_view=documented" },
-	{ "fifo", fifo, NULL },
-	{ "legacy", legacy, NULL },
-	{ "adversary", adversary, NULL },
-	{ "in-order", in_order, "sim_seed=0" },
-	{ "deep-queue", deep_queue, NULL },
-	{ "host-races", host_races, NULL },
-	{ "events", events, NULL },
-	{ "elapsed", elapsed, NULL },
-	{ "queries", queries, NULL },
-	{ "idle", idle, NULL },
-	{ "hostfn", hostfn, NULL },
-	{ "hostfn-slow", hostfn_slow, NULL },
-	{ "values", values, NULL },
-	{ "pools", pools, NULL },
-	{ "pool-misuse", pool_misuse, NULL },
-	{ "batches", batches, NULL },
-	{ "per-thread", per_thread, NULL },
-	{ "determinism", determinism, NULL },
-	{ NULL, NULL, NULL },
+	{"block-frees", block_frees, NULL},
+	{"block-frees-documented", block_frees, "sim_view=documented"},
+	{"block-pool", block_pool, NULL},
+	{"block-objects", block_objects, NULL},
+	{"block-unmap", block_unmap, NULL},
+	{"block-copies", block_copies, NULL},
+	{"block-copies-documented", doc_copies, "x=1:sim_view=documented"},
+	{"fifo", fifo, NULL},
+	{"legacy", legacy, NULL},
+	{"adversary", adversary, NULL},
+	{"in-order", in_order, "sim_seed=0"},
+	{"deep-queue", deep_queue, NULL},
+	{"host-races", host_races, NULL},
+	{"events", events, NULL},
+	{"elapsed", elapsed, NULL},
+	{"queries", queries, NULL},
+	{"idle", idle, NULL},
+	{"hostfn", hostfn, NULL},
+	{"hostfn-slow", hostfn_slow, NULL},
+	{"values", values, NULL},
+	{"pools", pools, NULL},
+	{"pool-misuse", pool_misuse, NULL},
+	{"batches", batches, NULL},
+	{"per-thread", per_thread, NULL},
+	{"determinism", determinism, NULL},
+	{NULL, NULL, NULL},
 };
 
 int main(int argc, char **argv)
