@@ -2,7 +2,7 @@
 /*
  * A kernel of unknown access is given a buffer that an unordered upload overwrites:
  * whether the kernel reads or writes, it may use those bytes.
- * EXPECT: KRT-RACE-WAR|KRT-RACE-WAW warning likely both count=1
+ * EXPECT: KRT-RACE-WAR warning likely both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: the kernel reads the new content
  */

@@ -4,6 +4,7 @@
  * another one; the block then goes to a new owner.
  * SOURCE: scenarios S05
  * EXPECT: KRT-FREE-IN-USE error certain both count=1
+ * MENTIONS: KRT-FREE-IN-USE "only the other way round"
  * EXPECT-FIXED: none
  * SIM-WRONG: the reader sees the new owner's bytes
  */

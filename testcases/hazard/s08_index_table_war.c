@@ -4,6 +4,7 @@
  * own stream, still reads.  The producer's event orders one way only.
  * SOURCE: scenarios S08
  * EXPECT: KRT-RACE-WAR error certain both count=1
+ * MENTIONS: KRT-RACE-WAR "only the other way round"
  * EXPECT-FIXED: none
  * SIM-WRONG: the forward pass reads the next request's row
  */

@@ -4,6 +4,7 @@
  * source may be read at any time from the call on: the wait does not cover it.
  * SOURCE: scenarios S09 (waiting on the stream alone is not enough with ANY)
  * EXPECT: KRT-RACE-RAW error certain both count=1
+ * MENTIONS: KRT-RACE-RAW "source order ANY"
  * EXPECT-FIXED: none
  */
 #include "prog.h"

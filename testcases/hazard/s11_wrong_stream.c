@@ -4,6 +4,7 @@
  * was written on another stream.
  * SOURCE: scenarios S11
  * EXPECT: KRT-RACE-RAW error certain both count=1
+ * MENTIONS: KRT-RACE-RAW "covers nothing of stream"
  * EXPECT-FIXED: none
  * SIM-WRONG: the bucket holds the old gradient
  */

@@ -4,6 +4,7 @@
  * stream order.  (A plain copy of pageable memory is staged inside the call.)
  * SOURCE: scenarios S18
  * EXPECT: KRT-HOST-FREE-IN-USE error certain both count=1
+ * MENTIONS: KRT-HOST-FREE-IN-USE "source order STREAM"
  * EXPECT-FIXED: none
  * SIM-WRONG: the device gets the next owner's bytes
  */

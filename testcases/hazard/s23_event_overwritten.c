@@ -5,6 +5,7 @@
  * SOURCE: scenarios S23
  * EXPECT: KRT-RACE-RAW error certain both count=1
  * EXPECT: KRT-EVENT-OVERWRITTEN warning certain both count=1
+ * MENTIONS: KRT-EVENT-OVERWRITTEN "the wait does not cover stream"
  * EXPECT-FIXED: none
  * SIM-WRONG: the sum lacks the first halo
  */

@@ -4,6 +4,7 @@
  * non-blocking stream.
  * SOURCE: scenarios S26 (copy)
  * EXPECT: KRT-RACE-RAW error certain both count=1
+ * MENTIONS: KRT-RACE-RAW "does not order with a non-blocking stream"
  * EXPECT-FIXED: none
  * SIM-WRONG: the copy brings the old content
  */

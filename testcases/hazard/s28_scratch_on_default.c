@@ -3,7 +3,7 @@
  * The scratch is cleared on the default stream, the kernel runs on a
  * non-blocking one.
  * SOURCE: scenarios S28 (CUTLASS form)
- * EXPECT: KRT-RACE-RAW|KRT-RACE-WAW error certain both count=1
+ * EXPECT: KRT-RACE-RAW error certain both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: the kernel adds to old scratch
  */

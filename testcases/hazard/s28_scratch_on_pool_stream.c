@@ -3,7 +3,7 @@
  * Handle 0 is taken for "no stream given": the scratch is cleared on a stream
  * from a pool, the kernel runs on the default stream.
  * SOURCE: scenarios S28 (Triton form)
- * EXPECT: KRT-RACE-RAW|KRT-RACE-WAW error certain both count=1
+ * EXPECT: KRT-RACE-RAW error certain both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: the kernel adds to old scratch
  */
