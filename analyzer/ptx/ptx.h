@@ -335,6 +335,9 @@ static inline enum ptx_space ptx_inst_space(const struct ptx_inst *in)
 	return in->nspaces ? (enum ptx_space)in->spaces[0] : PTX_SPACE_NONE;
 }
 
+/* To a float of 1 + ebits + mbits bits, at most 16, to nearest even: 5, 10 is f16, 8, 7 bf16; NaN is 0x7fff. */
+uint16_t ptx_narrow_float(double d, unsigned ebits, unsigned mbits);
+
 /* Writes the name of register reg ("%r12"); returns the length that was needed. */
 size_t ptx_reg_name(const struct ptx_func *f, uint32_t reg, char *buf, size_t len);
 

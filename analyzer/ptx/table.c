@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of types, spaces, opcodes and special registers, and questions about them. */
+/* The tables of types, spaces, opcodes and special registers, questions about them; narrow floats. */
 #include "ptx.h"
 #include "table.h"
+#include <string.h>
 
 static const struct {
 	const char *text;
@@ -96,4 +97,39 @@ bool ptx_inst_has(const struct ptx_inst *in, enum ptx_mod mod)
 		if (in->mods[i] == mod)
 			return true;
 	return false;
+}
+
+uint16_t ptx_narrow_float(double d, unsigned ebits, unsigned mbits)
+{
+	uint64_t b, sign, man;
+	int exp, bias = (1 << (ebits - 1)) - 1, e;
+	unsigned shift = 52 - mbits;
+	uint64_t inf = ((UINT64_C(1) << ebits) - 1) << mbits, half, rest;
+
+	memcpy(&b, &d, sizeof(b));
+	sign = b >> 63 << (ebits + mbits);
+	exp = (int)(b >> 52 & 0x7ff) - 1023;
+	man = (b & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+	if (exp == 1024)
+		return (uint16_t)(man & ((UINT64_C(1) << 52) - 1) ? 0x7fff : sign | inf);
+	if (exp == -1023)
+		return (uint16_t)sign; /* a double's subnormals are far below */
+	e = exp + bias;
+	if (e <= 0) {
+		if (shift + 1u - (unsigned)e > 60)
+			return (uint16_t)sign;
+		shift += 1u - (unsigned)e;
+		e = 0;
+	} else {
+		man &= (UINT64_C(1) << 52) - 1;
+	}
+	rest = man & ((UINT64_C(1) << shift) - 1);
+	half = UINT64_C(1) << (shift - 1);
+	man >>= shift;
+	if (rest > half || (rest == half && man & 1))
+		man++;
+	man += (uint64_t)e << mbits; /* a carry goes into the exponent, as it should */
+	if (man >= inf)
+		man = inf;
+	return (uint16_t)(sign | man);
 }

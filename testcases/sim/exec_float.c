@@ -36,44 +36,9 @@ float exec_half_float(uint16_t h)
 	return sign ? -f : f;
 }
 
-/* Rounds to a format with these many bits, to nearest even. */
-static uint16_t narrow(double d, unsigned ebits, unsigned mbits)
-{
-	uint64_t b = double_bits(d);
-	uint64_t sign = b >> 63 << (ebits + mbits);
-	int exp = (int)(b >> 52 & 0x7ff) - 1023;
-	uint64_t man = (b & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
-	int bias = (1 << (ebits - 1)) - 1, e;
-	unsigned shift = 52 - mbits;
-	uint64_t inf = ((UINT64_C(1) << ebits) - 1) << mbits, half, rest;
-
-	if (exp == 1024)
-		return (uint16_t)(man & ((UINT64_C(1) << 52) - 1) ? 0x7fff : sign | inf);
-	if (exp == -1023)
-		return (uint16_t)sign; /* a double's subnormals are far below */
-	e = exp + bias;
-	if (e <= 0) {
-		if (shift + 1u - (unsigned)e > 60)
-			return (uint16_t)sign;
-		shift += 1u - (unsigned)e;
-		e = 0;
-	} else {
-		man &= (UINT64_C(1) << 52) - 1;
-	}
-	rest = man & ((UINT64_C(1) << shift) - 1);
-	half = UINT64_C(1) << (shift - 1);
-	man >>= shift;
-	if (rest > half || (rest == half && man & 1))
-		man++;
-	man += (uint64_t)e << mbits; /* a carry goes into the exponent, as it should */
-	if (man >= inf)
-		man = inf;
-	return (uint16_t)(sign | man);
-}
-
 uint16_t exec_float_half(double d)
 {
-	return narrow(d, 5, 10);
+	return ptx_narrow_float(d, 5, 10);
 }
 
 float exec_bf16_float(uint16_t h)
@@ -83,7 +48,7 @@ float exec_bf16_float(uint16_t h)
 
 static uint16_t double_bf16(double d)
 {
-	return narrow(d, 8, 7);
+	return ptx_narrow_float(d, 8, 7);
 }
 
 uint16_t exec_float_bf16(float f)
