@@ -761,9 +761,9 @@ static uint64_t next_knows(const struct krt_order *o, const struct domain *d, en
 	if (slot == d->slot)
 		return d->epoch;
 	RAISE(version, d->version[v]);
+	RAISE(version, ctx->floor_version[v]);
 	epoch = tree_epoch(d->tree, slot, v);
 	if (d->floor_seen != ctx->floor_number) {
-		RAISE(version, ctx->floor_version[v]);
 		e = tree_epoch(ctx->floor, slot, v);
 		RAISE(epoch, e);
 	}
@@ -795,24 +795,37 @@ static bool knows(const struct krt_order *o, const struct domain *d, enum krt_vi
 	       host_at(o, slot, v, d->version[v]) >= epoch;
 }
 
-/* Does d lack anything of the tree in the view? */
-static bool news(const struct krt_order *o, const struct domain *d, enum krt_view v,
-		 const struct node *n, uint32_t base)
+/*
+ * Is there anything in n, in the view, that neither tree nor the host at the
+ * version knows?  own: a slot that does not count, UINT32_MAX: none.
+ */
+static bool lacks(const struct krt_order *o, const struct node *tree, uint64_t version,
+		  uint32_t own, enum krt_view v, const struct node *n, uint32_t base)
 {
-	if (!n)
+	if (!n || n == tree)
 		return false;
 	for (unsigned i = 0; i < FAN; i++) {
-		if (n->level) {
-			if (news(o, d, v, const_inner(n)->c[i], base + (i << shift_of(n))))
-				return true;
-		} else {
-			uint64_t e = const_leaf(n)->e[i].e[v];
+		uint32_t slot = base + (i << shift_of(n));
+		uint64_t e;
 
-			if (e && !knows(o, d, v, base + i, e))
+		if (n->level) {
+			if (lacks(o, tree, version, own, v, const_inner(n)->c[i], slot))
 				return true;
+			continue;
 		}
+		e = const_leaf(n)->e[i].e[v];
+		if (e && slot != own && tree_epoch(tree, slot, v) < e &&
+		    host_at(o, slot, v, version) < e)
+			return true;
 	}
 	return false;
+}
+
+/* Does d lack anything of the tree in the view? */
+static bool news(const struct krt_order *o, const struct domain *d, enum krt_view v,
+		 const struct node *n)
+{
+	return lacks(o, d->tree, d->version[v], d->slot, v, n, 0);
 }
 
 static void raise_versions(struct domain *d, const uint64_t version[KRT_VIEWS])
@@ -974,9 +987,8 @@ static bool meet_floor(struct krt_order *o, struct domain *d)
 	struct context *ctx = d->ctx;
 	struct node *tree;
 
-	raise_versions(d, ctx->floor_version);
 	o->stats.joins++;
-	if (!news(o, d, KRT_VIEW_DOC, ctx->floor, 0) && !news(o, d, KRT_VIEW_OBS, ctx->floor, 0)) {
+	if (!news(o, d, KRT_VIEW_DOC, ctx->floor) && !news(o, d, KRT_VIEW_OBS, ctx->floor)) {
 		d->floor_seen = ctx->floor_number;
 		return true;
 	}
@@ -996,6 +1008,7 @@ static bool touch(struct krt_order *o, struct domain *d)
 		d->version[v] = call_version(o);
 		dirty(d); /* a later call on the legacy stream may have begun before this one */
 	}
+	raise_versions(d, d->ctx->floor_version);
 	if (blocking(d) && d->ctx->legacy)
 		raise_versions(d, d->ctx->legacy->version);
 	if (!prune_domain(o, d))
@@ -1538,8 +1551,8 @@ bool krt_order_wait(struct krt_order *o, krt_domain stream, const struct krt_sna
 		o->stats.fast_joins++;
 		return added;
 	}
-	added |= s->domain || news(o, d, counts, s->tree, 0);
-	if (!added && !news(o, d, KRT_VIEW_OBS, s->tree, 0))
+	added |= s->domain || news(o, d, counts, s->tree);
+	if (!added && !news(o, d, KRT_VIEW_OBS, s->tree))
 		return false;
 	if (!join(o, d->tree, s->tree, 0, views, may_prune(o, d), &tree))
 		return false;
@@ -1558,11 +1571,34 @@ bool krt_order_wait_context(struct krt_order *o, krt_context id, const struct kr
 	struct context *ctx = context_of(o, id);
 	enum krt_view counts;
 	struct node *tree, *floor;
+	bool some = false, added = false, lack;
 
 	views = all_views(views, &counts);
 	if (!ctx || !s || !views)
 		return false;
 	o->stats.joins++;
+	for (unsigned v = 0; v < KRT_VIEWS; v++) {
+		uint64_t *version = &ctx->floor_version[v];
+		bool more;
+
+		if (!(views & 1u << v))
+			continue;
+		/* A wait knows what its call knew of the host, like any operation. */
+		RAISE(*version, call_version(o));
+		more = s->version[v] > *version;
+		RAISE(*version, s->version[v]);
+		if (s->domain)
+			lack = s->epoch && tree_epoch(ctx->floor, s->slot, v) < s->epoch &&
+			       host_at(o, s->slot, v, *version) < s->epoch;
+		else
+			lack = lacks(o, ctx->floor, *version, UINT32_MAX, v, s->tree, 0);
+		some |= lack;
+		added |= v == counts && (lack || more);
+	}
+	if (!some) {
+		o->stats.fast_joins++;
+		return added;
+	}
 	if (!prune_tree(o, ctx->floor, 0, &floor))
 		return false;
 	if (!join(o, floor, s->tree, 0, views, false, &tree)) {
@@ -1574,13 +1610,10 @@ bool krt_order_wait_context(struct krt_order *o, krt_context id, const struct kr
 		unref(o, tree);
 		return false;
 	}
-	for (unsigned v = 0; v < KRT_VIEWS; v++)
-		if (views & 1u << v)
-			RAISE(ctx->floor_version[v], s->version[v]);
 	unref(o, ctx->floor);
 	ctx->floor = tree;
 	ctx->floor_number++;
-	return true;
+	return added;
 }
 
 /* --- edges to the host

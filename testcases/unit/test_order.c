@@ -732,6 +732,7 @@ Test(order, context_record_and_wait)
 	cr_assert_eq(krt_snapshot_stamp(w.event[0]).domain, 0);
 	wr(8, 8); /* after the record */
 	cr_assert(krt_order_wait_context(w.o, c2, w.event[0], BOTH));
+	cr_assert(!krt_order_wait_context(w.o, c2, w.event[0], BOTH), "adds nothing");
 	y = krt_order_stream(w.o, c2, BL); /* born later: waits too */
 	for (unsigned i = 0; i < 4; i++)
 		touch_on(x, i, true);
@@ -927,6 +928,12 @@ Test(order, redundant)
 	cr_assert(krt_order_host_join_context(w.o, w.ctx, BOTH));
 	cr_assert(!krt_order_host_join_context(w.o, w.ctx, BOTH));
 	cr_assert(!krt_order_host_join_device(w.o, 0, BOTH));
+	rec(3, 3);
+	cr_assert(!krt_order_wait_context(w.o, w.ctx, w.event[3], BOTH));
+	wr(3, 1);
+	rec(3, 3);
+	cr_assert(krt_order_wait_context(w.o, w.ctx, w.event[3], BOTH));
+	cr_assert(!krt_order_wait_context(w.o, w.ctx, w.event[3], OBS));
 }
 
 /* Unknown ids are complete, and order nothing. */
@@ -1182,4 +1189,96 @@ Test(order, wide)
 	cr_assert_eq(stats.domains_live, 16);
 	free(s);
 	free(st);
+}
+
+/*
+ * Any call in any order with any id, for long: nothing breaks, nothing grows.
+ * A device sync every so often is all the order that the program has.
+ */
+Test(order, stress)
+{
+	unsigned rounds = scaled(600000, 8000);
+	krt_context ctx[8] = { w.ctx };
+	krt_domain s[256] = { 0 };
+	struct krt_snapshot *e[64] = { NULL };
+	struct krt_stamp st[256] = { { 0, 0 } };
+	struct krt_order_stats stats;
+	uint64_t x = 0x2545f4914f6cdd1dull, t = 1, peak = 0;
+
+	for (unsigned i = 0; i < rounds; i++) {
+		unsigned a, b, c, k;
+		struct krt_snapshot *snap = NULL;
+
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		a = x >> 8 & 255;
+		b = x >> 16 & 255;
+		c = x >> 24 & 7;
+		k = x >> 32 & 63;
+		t += 2;
+		krt_order_at(w.o, x % 5 ? t : t > 200 ? t - 2 * a % 200 : 1, t + 1);
+		switch (x >> 40 & 31) {
+		case 0: case 1:
+			krt_order_stream_end(w.o, s[a]);
+			s[a] = krt_order_stream(w.o, ctx[c], (enum krt_stream_kind)(x >> 50) % 3);
+			break;
+		case 2:
+			if (c && x >> 52 & 1) {
+				krt_order_context_end(w.o, ctx[c]);
+				ctx[c] = krt_order_context(w.o, (uint32_t)(x >> 53 & 3));
+			}
+			break;
+		case 3:
+			snap = krt_order_record_context(w.o, ctx[c]);
+			break;
+		case 4:
+			krt_order_wait_context(w.o, ctx[c], e[k], 1 + (x >> 50) % 3);
+			break;
+		case 5:
+			snap = krt_snapshot_join(w.o, e[k], e[a & 63]);
+			break;
+		case 6:
+			krt_order_host_join(w.o, e[k], 1 + (x >> 50) % 3);
+			break;
+		case 7:
+			krt_order_host_join_stamp(w.o, st[b], 1 + (x >> 50) % 3);
+			break;
+		case 8:
+			krt_order_host_join_stream(w.o, s[b], KRT_IN_OBS);
+			break;
+		case 9: case 10: case 11: case 12: case 13:
+			snap = krt_order_record(w.o, s[a]);
+			break;
+		case 14: case 15: case 16: case 17: case 18:
+			krt_order_wait(w.o, s[b], e[k], (x >> 50) % 4);
+			break;
+		case 19:
+			(void)krt_order_known(w.o, KRT_VIEW_DOC, s[a], s[b]);
+			/* fallthrough */
+		case 20: case 21:
+			/* a later view knows no less */
+			cr_assert(!krt_order_before_stream(w.o, KRT_VIEW_DOC, st[a], s[b]) ||
+				  krt_order_before_stream(w.o, KRT_VIEW_OBS, st[a], s[b]));
+			cr_assert(!krt_order_settled(w.o, st[a]) ||
+				  krt_order_before_host(w.o, KRT_VIEW_DOC, st[a]));
+			break;
+		default:
+			st[a] = krt_order_begin(w.o, s[a]);
+		}
+		if (snap) {
+			krt_snapshot_unref(w.o, e[k]);
+			e[k] = snap;
+		}
+		if (i % 2000 == 0)
+			for (unsigned d = 0; d < 4; d++)
+				krt_order_host_join_device(w.o, d, BOTH);
+		krt_order_get_stats(w.o, &stats);
+		if (i < rounds / 4)
+			peak = stats.clock_bytes > peak ? stats.clock_bytes : peak;
+		else
+			cr_assert_leq(stats.clock_bytes, 2 * peak, "round %u", i);
+	}
+	for (unsigned k = 0; k < 64; k++)
+		krt_snapshot_unref(w.o, e[k]);
 }

@@ -451,7 +451,10 @@ static bool step(void)
 			cr_assert(!said);
 			return false;
 		}
-		p.floor[p.nfloors++] = (struct floor_edge){ c, p.snap[k].node, views };
+		n = add_node();
+		edge(visible_host(), n, views);
+		edge(p.snap[k].node, n, views);
+		p.floor[p.nfloors++] = (struct floor_edge){ c, n, views };
 	} else if (what < 95) {
 		unsigned k2 = rnd(SNAPS);
 
