@@ -26,7 +26,7 @@ uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
 	unsigned n = 0;
 
 	for (unsigned i = 0; s && i < s->depth && n < FRAMES; i++) {
-		const struct krt_module_info *m = krt_module_at(&e->obj, s->pc[i] - 1);
+		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
 
 		if (!n && m && (m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER || m->role == KRT_MODULE_CUDA))
 			continue;

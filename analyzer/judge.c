@@ -467,7 +467,7 @@ static bool copy_stack(const struct krt_engine *e, struct krt_arena *a, uint32_t
 	out->depth = s->depth;
 	for (unsigned i = 0; i < s->depth; i++) {
 		/* a return address: the call is before it */
-		const struct krt_module_info *m = krt_module_at(&e->obj, s->pc[i] - 1);
+		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
 
 		out->frame[i].pc = s->pc[i];
 		if (!m)

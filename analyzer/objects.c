@@ -432,6 +432,7 @@ void krt_stack_record(struct krt_objects *o, const struct krt_rec_stack *r, size
 		return;
 	s->id = r->id;
 	s->depth = r->depth;
+	s->modules = o->nmodules;
 	s->pc = krt_heap_alloc(heap, r->depth * 8u);
 	if (s->pc) {
 		memcpy(s->pc, r->pc, r->depth * 8u);
@@ -469,10 +470,10 @@ void krt_module_record(struct krt_objects *o, const struct krt_rec_module *r, si
 		o->nmodules++;
 }
 
-/* The last one wins: an address may be mapped again. */
-const struct krt_module_info *krt_module_at(const struct krt_objects *o, uint64_t pc)
+/* The last one before the stack wins: an address may be mapped again. */
+const struct krt_module_info *krt_module_at(const struct krt_objects *o, const struct krt_stack_info *s, uint64_t pc)
 {
-	for (uint32_t i = o->nmodules; i--;)
+	for (uint32_t i = s->modules; i--;)
 		if (pc >= o->modules[i].base && pc < o->modules[i].end)
 			return &o->modules[i];
 	return NULL;

@@ -96,6 +96,7 @@ struct krt_kernel_info {
 struct krt_stack_info {
 	uint32_t id;
 	uint16_t depth;
+	uint32_t modules; /* how many were known when the stack was taken: later ones are not meant */
 	uint64_t *pc;
 	UT_hash_handle hh;
 };
@@ -192,7 +193,7 @@ struct krt_kernel_info *krt_kernel_get(const struct krt_objects *o, uint32_t id)
 void krt_stack_record(struct krt_objects *o, const struct krt_rec_stack *r, size_t len);
 struct krt_stack_info *krt_stack_get(const struct krt_objects *o, uint32_t id);
 void krt_module_record(struct krt_objects *o, const struct krt_rec_module *r, size_t len);
-const struct krt_module_info *krt_module_at(const struct krt_objects *o, uint64_t pc);
+const struct krt_module_info *krt_module_at(const struct krt_objects *o, const struct krt_stack_info *s, uint64_t pc);
 
 /* A wait (seq) of a stream or the host for the record made at (domain, seq). */
 void krt_waits_note(struct krt_wait_memory *w, krt_domain of, uint64_t wait, uint64_t record);

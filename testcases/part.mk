@@ -121,8 +121,13 @@ $(O)/unwind/heap_torture: testcases/unwind/heap_torture.c $(O)/unwind/libkrtheap
 unwind: $(O)/unwind/torture $(O)/unwind/heap_torture $(UNWIND_PLUGS)
 	$(Q)testcases/unwind/run.sh $(O)/unwind
 
-bench-unwind: $(O)/unwind/bench
-	$(Q)$<
+$(O)/unwind/bench_heap: testcases/bench/bench_heap.c $(O)/unwind/libkrtheap.so
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(UNWIND_CFLAGS) -O2 -fno-builtin -MMD -MP -o $@ $< -L$(O)/unwind -Wl,-rpath,'$$ORIGIN' -lkrtheap
+
+bench-unwind: $(O)/unwind/bench $(O)/unwind/bench_heap
+	$(Q)$(O)/unwind/bench
+	$(Q)$(O)/unwind/bench_heap
 
 UNIT_EXTRA_unwind := $(addprefix $(O)/interposer/,modules.c.o next.c.o) $(O)/unwind/stub.o
 UNIT_CFLAGS_unwind := -D_GNU_SOURCE -Itestcases/unwind
@@ -324,7 +329,13 @@ $(PIT_OUT)/except: testcases/pitfalls/except.cc testcases/abi/fake.h $(ABI_OUT)/
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)
 	$(Q)$(CXX) -O1 -g -o $@ $< -L$(ABI_OUT)/fake -lcuda
-pitfalls: $(PIT_LIBS) $(PIT_OUT)/pit $(PIT_OUT)/except $(O)/krtsan $(O)/libkrtsan.so
+$(PIT_OUT)/plug1.so: PIT_PLUG = -DNAME=first_plug -DPAD=64
+$(PIT_OUT)/plug2.so: PIT_PLUG = -DNAME=second_plug -DPAD=96
+$(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so: testcases/pitfalls/plug.c
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(PIT_CFLAGS) $(PIT_PLUG) -fPIC -shared -Wl,--build-id -o $@ $<
+pitfalls: $(PIT_LIBS) $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so $(PIT_OUT)/pit $(PIT_OUT)/except $(O)/krtsan $(O)/libkrtsan.so
 	$(Q)testcases/pitfalls/run.sh $(O)
 # --- end of pitfalls ----------------------------------------------------------------------
 # --- cost of the ordering module: make bench-order -----------------------------

@@ -10,6 +10,7 @@
 #define CUABI_EXACT_NAMES
 #include "cuabi.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,6 +181,86 @@ static void forks(void)
 	for (int i = 0; i < 4; i++)
 		pthread_join(t[i], NULL);
 	check(!failed, "children of a busy parent live and end");
+}
+
+/* A child that no library function made: no fork handlers ran. */
+static void clones(void)
+{
+	int failed = 0, status;
+	CUdeviceptr p = 0;
+	pthread_t t[2];
+
+	check(!cuInit(0) && !cuMemAlloc_v2(&p, 64), "init");
+	for (long i = 0; i < 2; i++)
+		pthread_create(&t[i], NULL, busy, (void *)i);
+	for (int i = 0; i < 40; i++) {
+		static char pending[64];
+		void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		pid_t pid;
+
+		cuMemcpyHtoDAsync_v2(p, pending, 64, (CUstream)0x6000);
+		cuMemcpyHtoDAsync_v2(p, map, 64, (CUstream)0x6000);
+		pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+		if (pid == 0) {
+			alarm(20);
+			p = 0;
+			munmap(map, 4096); /* pending in the parent */
+			_exit(!(dlsym(RTLD_DEFAULT, "cuMemAlloc_v2") && !cuMemAlloc_v2(&p, 64) && p));
+		}
+		failed += pid < 0 || waitpid(pid, &status, 0) != pid || status;
+		munmap(map, 4096);
+	}
+	stop = 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	check(!failed, "children by a raw clone pass everything through");
+}
+
+/* ---- a program that never uses CUDA ---- */
+
+static void idle(void)
+{
+	int ours = 0, tasks = 0;
+	char path[300], link[300];
+	struct dirent *e;
+	DIR *d = opendir("/proc/self/fd");
+
+	while (d && (e = readdir(d))) {
+		ssize_t n;
+
+		snprintf(path, sizeof path, "/proc/self/fd/%s", e->d_name);
+		n = readlink(path, link, sizeof link - 1);
+		link[n > 0 ? n : 0] = 0;
+		ours += strstr(link, "memfd") || strstr(link, ".proc") || strstr(link, "krtsan.");
+	}
+	closedir(d);
+	d = opendir("/proc/self/task");
+	while (d && (e = readdir(d)))
+		tasks += e->d_name[0] != '.';
+	closedir(d);
+	check(!ours && tasks == 1, "no descriptor and no thread of ours");
+}
+
+/* ---- two plug-ins, one address ---- */
+
+static void plugins(void)
+{
+	static const char *const lib[] = { "PIT_PLUG1", "PIT_PLUG2" }, *const fn[] = { "first_plug", "second_plug" };
+	CUstream s[2] = { NULL, NULL };
+	CUdeviceptr p = 0;
+	char host[64] = "";
+	void *f[2];
+
+	check(!cuInit(0) && !cuMemAlloc_v2(&p, 64) && !cuStreamCreate(&s[0], 1) && !cuStreamCreate(&s[1], 1), "init");
+	for (int i = 0; i < 2; i++) {
+		void *h = dlopen(getenv(lib[i]), RTLD_NOW | RTLD_LOCAL);
+
+		f[i] = h ? dlsym(h, fn[i]) : NULL;
+		check(f[i] && !((int (*)(void *, CUdeviceptr, void *, CUstream))f[i])(
+				      dlsym(RTLD_DEFAULT, "cuMemcpyHtoDAsync_v2"), p, host, s[i]), fn[i]);
+		dlclose(h);
+	}
+	check(f[0] == f[1], "both lay at one address");
 }
 
 /* ---- calls after the end ---- */
@@ -397,7 +479,7 @@ int main(int argc, char **argv)
 		{ "names", names }, { "nulls", nulls }, { "namespaces", namespaces }, { "forks", forks },
 		{ "exits", exits }, { "nodelete", nodelete }, { "patches", patches }, { "hooks", hooks },
 		{ "captures", captures }, { "passive", passive }, { "cancels", cancels },
-		{ "allocator", allocator },
+		{ "allocator", allocator }, { "clones", clones }, { "idle", idle }, { "plugins", plugins },
 #if defined(__x86_64__)
 		{ "oldlink", oldlink },
 #endif

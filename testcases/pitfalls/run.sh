@@ -45,6 +45,15 @@ run 12 "$lib" "$here/pit" nulls
 run 15 "$lib" "$here/pit" namespaces
 run 19 "$lib" "$here/pit" forks
 whole 19 "$damage"
+run 19 "$lib" "$here/pit" clones
+whole 19 "$damage"
+run 18 "$lib" "$here/pit" idle
+[ -z "$(ls "$work")" ] && ok "18: nothing is written" || not_ok "18: files of a program without CUDA"
+# stacks are kept by address: what lies there later must not take them over
+PIT_PLUG1=$here/plug1.so PIT_PLUG2=$here/plug2.so run "3.2" "$lib" "$here/pit" plugins
+(unset LD_LIBRARY_PATH; "$out/krtsan" analyze "$work") >"$here/report" 2>&1
+grep -q first_plug "$here/report" && grep -q second_plug "$here/report" &&
+	ok "3.2: each stack names its own plug-in" || { not_ok "3.2: plug-ins"; cat "$here/report"; }
 run 21 "$lib" "$here/pit" exits
 whole 21 "$damage"
 run 22 "$lib" "$here/pit" nodelete
