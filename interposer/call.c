@@ -334,6 +334,7 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 	struct krt_tls *tls = &krt_tls;
 	struct krt_thread *t;
 	const struct plan *p;
+	bool idle;
 	int saved;
 
 	if (tls->frame && (char *)c < (char *)tls->frame)
@@ -347,10 +348,19 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 		tls->frame = c;
 		return true;
 	}
+	if (krt_unlikely(tls->busy)) {
+		krt_lane_lost(NULL);
+		return false;
+	}
 	saved = errno;
+	idle = !tls->frame;
 	tls->frame = c;
+	tls->busy = true;
 	t = krt_thread();
+	if (krt_likely(t) && idle && !t->hostfn)
+		t->scratch_used = 0; /* what a jump out of an earlier call left */
 	if (krt_unlikely(!t)) {
+		tls->busy = false;
 		tls->frame = NULL;
 		errno = saved;
 		return false;
@@ -388,6 +398,7 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 	c->heap_mark = krt_heap_mark();
 	if (c->rec && !c->rec->t0)
 		c->rec->t0 = krt_ticket();
+	tls->busy = false;
 	errno = saved;
 	return true;
 }
@@ -445,6 +456,7 @@ int krt_call_end(struct krt_call *c, int result)
 	int saved = errno;
 	const struct plan *p;
 
+	tls->busy = true;
 	if (krt_unlikely(!c->thread)) {
 		/* not recording before the call: does it begin now? */
 		if (!result && !krt_attached())
@@ -460,6 +472,7 @@ int krt_call_end(struct krt_call *c, int result)
 			}
 		}
 		if (!c->thread) {
+			tls->busy = false;
 			tls->frame = NULL;
 			errno = saved;
 			return result;
@@ -486,6 +499,7 @@ int krt_call_end(struct krt_call *c, int result)
 		krt_hostfn_drop(c->hostfn);
 	}
 	publish(c);
+	tls->busy = false;
 	tls->frame = NULL;
 	errno = saved;
 	return result;
@@ -502,7 +516,12 @@ static void record_alone(unsigned api, uint64_t *args, bool quiet)
 
 	if (!krt_attached() || (tls->frame && (char *)&c < (char *)tls->frame))
 		return;
+	if (tls->busy) {
+		krt_lane_lost(NULL);
+		return;
+	}
 	tls->frame = &c;
+	tls->busy = true;
 	t = krt_thread();
 	if (t) {
 		build(&c, t, api, args, quiet);
@@ -513,6 +532,7 @@ static void record_alone(unsigned api, uint64_t *args, bool quiet)
 		}
 		publish(&c);
 	}
+	tls->busy = false;
 	tls->frame = NULL;
 	errno = saved;
 }

@@ -36,6 +36,7 @@ struct krt_tls {
 	void *frame;               /* the outermost wrapper on this stack, NULL: in application code */
 	struct krt_thread *thread;
 	uint64_t session;          /* thread belongs to this attach; a fork child starts anew */
+	bool busy;                 /* in the recorder itself: a signal handler on another stack must not enter it */
 	void *hostfn;              /* hostfn.c: the innermost host function on this stack */
 };
 extern __thread struct krt_tls krt_tls __attribute__((tls_model("initial-exec")));
@@ -59,8 +60,8 @@ static inline uint64_t krt_ticket(void)
  */
 bool krt_lane_write(struct krt_thread *t, struct krt_rec *rec, size_t len, uint64_t *t1);
 
-/* A record was lost before it got here. */
-void krt_lane_lost(struct krt_thread *t);
+/* A record was lost before it got here; t NULL: of a thread without a lane. */
+void krt_lane_lost(const struct krt_thread *t);
 
 /* Ids of interned things, 0 when that failed. */
 /* Of the calling thread, as the options say; quiet: the loader is not asked (an allocator's lock may be held). */

@@ -197,10 +197,10 @@ static void drop(struct krt_slot *slot)
 	__atomic_or_fetch(&krt_proc->trouble, KRT_TROUBLE_DROPPED, __ATOMIC_RELAXED);
 }
 
-void krt_lane_lost(struct krt_thread *t)
+void krt_lane_lost(const struct krt_thread *t)
 {
 	if (krt_attached())
-		drop(t->slot);
+		drop(t ? t->slot : &krt_proc->slot[0]);
 }
 
 static uint64_t unread(void)
@@ -227,30 +227,35 @@ static bool reader_alive(void)
 #define WAIT_NS   100000000u  /* a call may wait so long for the reader ... */
 #define SECOND_NS 1000000000u /* ... in each second */
 
-/* At the bound: true when there is room after all. */
-static bool wait_for_reader(size_t len)
+/* Sleeps a little for the reader's sake; false: there is none, or the patience of this second is used up. */
+static bool wait_a_little(void)
 {
 	static _Atomic uint64_t second, spent;
 	const struct timespec ms = { 0, 1000000 };
+	uint64_t began = krt_mono_ns(), now;
 
-	for (;;) {
-		uint64_t now, began = krt_mono_ns();
+	if ((!reader_alive() && !krt_reader_coming()) || krt_opt.on_full != KRT_ON_FULL_wait)
+		return false;
+	if (began - atomic_load(&second) >= SECOND_NS) {
+		atomic_store(&second, began);
+		atomic_store(&spent, 0);
+	}
+	if (atomic_load(&spent) >= WAIT_NS)
+		return false;
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ms, NULL);
+	now = krt_mono_ns();
+	atomic_fetch_add(&spent, now - began);
+	__atomic_add_fetch(&krt_proc->stalled_ns, now - began, __ATOMIC_RELAXED);
+	return true;
+}
 
-		if ((!reader_alive() && !krt_reader_coming()) || krt_opt.on_full != KRT_ON_FULL_wait)
-			return false;
-		if (began - atomic_load(&second) >= SECOND_NS) {
-			atomic_store(&second, began);
-			atomic_store(&spent, 0);
-		}
-		if (atomic_load(&spent) >= WAIT_NS)
-			return false;
-		syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ms, NULL);
-		now = krt_mono_ns();
-		atomic_fetch_add(&spent, now - began);
-		__atomic_add_fetch(&krt_proc->stalled_ns, now - began, __ATOMIC_RELAXED);
+/* At the bound: true when there is room after all. */
+static bool wait_for_reader(size_t len)
+{
+	while (wait_a_little())
 		if (unread() + len <= krt_opt.bound)
 			return true;
-	}
+	return false;
 }
 
 /*
@@ -306,6 +311,12 @@ static bool lane_grow(struct krt_thread *t, size_t len)
 		return false;
 	off = (off + KRT_WINDOW - 1) / KRT_WINDOW * KRT_WINDOW;
 	map = map_file(t->path, O_CREAT, off, windows * KRT_WINDOW);
+	if (!map && errno == ENOSPC && krt_reader_early()) { /* a reader makes space */
+		while (!map && errno == ENOSPC && wait_a_little())
+			map = map_file(t->path, O_CREAT, off, windows * KRT_WINDOW);
+		if (!map && errno == ENOSPC && reader_alive())
+			return false;
+	}
 	if (!map) {
 		if (errno != EMFILE && errno != ENFILE && errno != EINTR)
 			krt_record_stop(KRT_TROUBLE_MEMORY);

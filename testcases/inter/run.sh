@@ -56,6 +56,17 @@ session sigexit 0 "" sigexit
 session fails 0 "" fails
 session inner 0 "" inner
 
+# A disk that is too small: no SIGBUS, no failure, recording stops.
+fresh
+if mount -t tmpfs -o size=2m none "$work/s" 2>/dev/null; then
+	(KRTSAN_SESSION=$work/s KRTSAN_OPTIONS="" LD_PRELOAD=$lib exec "$here/prog" full) >"$work/out" 2>"$work/err"
+	[ $? -eq 0 ] && [ ! -s "$work/err" ] && ok "smalldisk: runs undisturbed" || not_ok "smalldisk"
+	"$here/verify" smalldisk "$work/s" || bad=1
+	umount "$work/s"
+else
+	echo "# smalldisk: skipped, no right to mount"
+fi
+
 # Bare runs, with a krtsan of our own beside a copy of the library.
 mkdir -p "$here/bin"
 cp "$lib" "$here/bin/libkrtsan.so"

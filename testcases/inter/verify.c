@@ -485,6 +485,13 @@ static void sigexit(struct proc *p)
 	check(exited == 60, "a signal handler that exits finds its way out (%u)", exited);
 }
 
+static void smalldisk(struct proc *p)
+{
+	check(p->header.trouble & KRT_TROUBLE_MEMORY && calls(p, KRT_API_cuMemFree_v2) > 1000 &&
+	      calls(p, KRT_API_cuMemFree_v2) < 30000 && p->header.state == KRT_PROC_EXITED,
+	      "a full disk stops the recording only");
+}
+
 static void late(struct proc *p)
 {
 	check(p->header.trouble == KRT_TROUBLE_LATE && frees_of(p, 1) == 1 && frees_of(p, 2) == 1, "CUDA before us is late");
@@ -509,7 +516,7 @@ int main(int argc, char **argv)
 		{ "execs", execs, 2 }, { "killed", killed, 1 }, { "big", big, 1 }, { "hosts", hosts, 1 },
 		{ "hosts-thread", hosts, 1 }, { "hostexit", hostexit, 1 }, { "threadexit", threadexit, 1 },
 		{ "jumps", jumps, 1 }, { "intern", intern, 1 }, { "full", full, 1 }, { "bound", bound, 1 }, { "notes", notes, 1 },
-		{ "descriptors", descriptors, 1 }, { "filelimit", filelimit, 1 }, { "late", late, 1 }, { "sigexit", sigexit, 60 },
+		{ "descriptors", descriptors, 1 }, { "filelimit", filelimit, 1 }, { "late", late, 1 }, { "smalldisk", smalldisk, 1 }, { "sigexit", sigexit, 60 },
 		{ "fails", fails, 0 }, { "inner", inner, 1 },
 	};
 
