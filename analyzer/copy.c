@@ -133,6 +133,21 @@ static struct krt_mem *array_of(struct krt_engine *e, uint64_t handle, const str
 	return a ? a : krt_array_add(&e->mem, handle, c);
 }
 
+/*
+ * An address of either kind.  An unknown one is the program's own memory, and so
+ * may be one that was device memory once: the heap can get it afterwards.  Not so
+ * where the driver keeps the range to itself: pools and reserved ranges.
+ */
+static bool host_address(const struct krt_engine *e, uint64_t addr)
+{
+	const struct krt_mem *freed;
+
+	if (krt_mem_at(&e->mem, addr))
+		return false;
+	freed = krt_mem_freed_at(&e->mem, addr);
+	return !freed || (freed->kind != KRT_MEM_POOL && freed->kind != KRT_MEM_MAPPED);
+}
+
 /* A side of a pitched copy: where it begins and how its rows lie.  The extent is set already. */
 static void place(struct krt_engine *e, const struct krt_call *c, struct krt_shape *s, uint32_t type, uint64_t host,
 		  uint64_t device, uint64_t array, uint64_t x, uint64_t y, uint64_t z, uint64_t pitch, uint64_t height)
@@ -146,8 +161,8 @@ static void place(struct krt_engine *e, const struct krt_call *c, struct krt_sha
 	} else {
 		s->addr = type == 1 ? host : device;
 		s->host = type == 1;
-		if (type == 4) /* unified: an unknown address is the program's own memory */
-			s->host = !krt_mem_at(&e->mem, device) && !krt_mem_freed_at(&e->mem, device);
+		if (type == 4)
+			s->host = host_address(e, device);
 	}
 	if (!pitch)
 		pitch = s->width;
@@ -208,7 +223,7 @@ static struct krt_shape unified(struct krt_engine *e, uint64_t addr, uint64_t le
 {
 	struct krt_shape s = line(addr, len);
 
-	s.host = !krt_mem_at(&e->mem, addr) && !krt_mem_freed_at(&e->mem, addr);
+	s.host = host_address(e, addr);
 	return s;
 }
 

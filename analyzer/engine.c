@@ -346,33 +346,6 @@ static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r)
 	}
 }
 
-static void context_record(struct krt_engine *e, const struct krt_rec_context *r)
-{
-	struct krt_context_info *ctx;
-
-	HASH_FIND(hh, e->obj.contexts, &r->ctx, sizeof(r->ctx), ctx);
-	if (ctx && !ctx->known && ctx->device != (uint32_t)r->device) {
-		/* guessed before it was described: begun anew, as nothing can rest on it yet */
-		krt_context_end(&e->obj, ctx);
-		ctx = NULL;
-	}
-	if (!ctx)
-		ctx = krt_context_make(&e->obj, r->ctx, (uint32_t)r->device);
-	if (!ctx)
-		return;
-	ctx->known = true;
-	ctx->flags = r->flags;
-	ctx->primary |= r->primary != 0;
-}
-
-static void stream_record(struct krt_engine *e, const struct krt_rec_stream *r)
-{
-	struct krt_context_info *ctx = krt_context_get(&e->obj, r->ctx);
-
-	if (ctx && r->stream > 2 && !krt_stream_find(&e->obj, r->stream))
-		krt_stream_make(&e->obj, r->stream, ctx, r->flags & 1 ? KRT_STREAM_NON_BLOCKING : KRT_STREAM_BLOCKING);
-}
-
 int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len, unsigned lane)
 {
 	const void *r = rec;
@@ -402,11 +375,11 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 	case KRT_REC_PARAMS: krt_params_record(e, r, len); break;
 	case KRT_REC_CONTEXT:
 		if (ENOUGH(krt_rec_context))
-			context_record(e, r);
+			krt_context_describe(&e->obj, r);
 		break;
 	case KRT_REC_STREAM:
 		if (ENOUGH(krt_rec_stream))
-			stream_record(e, r);
+			krt_stream_describe(&e->obj, r);
 		break;
 	case KRT_REC_DRIVER:
 		if (ENOUGH(krt_rec_driver))

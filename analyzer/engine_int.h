@@ -62,7 +62,7 @@ struct krt_found {
 };
 
 /* A flag word in memory: stream write and wait value. */
-#define KRT_RELEASES 32
+#define KRT_RELEASES 16
 struct krt_flag {
 	uint64_t key;
 	struct { uint64_t value, seq; struct krt_snapshot *snap; krt_domain domain; } release[KRT_RELEASES];
@@ -75,7 +75,7 @@ struct krt_value_wait {
 	struct krt_stream_info *stream; /* counted */
 };
 #define KRT_VALUE_WAITS 1024
-#define KRT_FLAGS_MAX   65536
+#define KRT_FLAGS_MAX   4096 /* beyond, waits are taken as met by something unseen */
 
 struct krt_token {
 	uint64_t key;
@@ -225,6 +225,8 @@ bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev, const s
 /* Everything that may still use mem, at its free by op (stream NULL: by the host). */
 void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s, struct krt_mem *mem,
 		    enum krt_rule_id rule);
+/* A stream-ordered free meets its allocation. */
+void krt_touch_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem);
 /* A range of host memory ends. */
 void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len);
 enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *s);

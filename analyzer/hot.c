@@ -21,11 +21,15 @@
 
 uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
 {
-	const struct krt_stack_info *s = stack ? krt_stack_get(&e->obj, stack) : NULL;
+	struct krt_stack_info *s = stack ? krt_stack_get(&e->obj, stack) : NULL;
 	uint64_t h = 14695981039346656037ull;
 	unsigned n = 0;
 
-	for (unsigned i = 0; s && i < s->depth && n < FRAMES; i++) {
+	if (!s)
+		return 0;
+	if (s->site_known)
+		return s->site;
+	for (unsigned i = 0; i < s->depth && n < FRAMES; i++) {
 		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
 
 		if (!n && m && (m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER || m->role == KRT_MODULE_CUDA))
@@ -34,7 +38,9 @@ uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
 		h ^= h >> 31;
 		n++;
 	}
-	return n ? h | 1 : 0;
+	s->site = n ? h | 1 : 0;
+	s->site_known = true;
+	return s->site;
 }
 
 void krt_site_work(struct krt_engine *e, const struct krt_call *c)

@@ -228,7 +228,7 @@ static void free_async(struct krt_engine *e, const struct krt_call *c)
 	if (!op)
 		return;
 	if (m) {
-		/* freed before the allocation is reached in device order */
+		krt_touch_alloc(e, op, m); /* freed before it is there, in device order */
 		end_memory(e, c, m, op, s, KRT_RULE_FREE_IN_USE, true);
 	}
 	krt_op_unref(&e->heap, op);

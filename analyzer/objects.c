@@ -80,7 +80,7 @@ struct krt_context_info *krt_context_make(struct krt_objects *o, uint64_t handle
 	c->handle = handle;
 	c->device = device;
 	c->id = krt_order_context(o->order, device);
-	c->number = o->ncontexts + 1;
+	c->number = handle ? ++o->contexts_made : 0;
 	o->all_contexts[o->ncontexts++] = c;
 	if (!c->id)
 		return NULL;
@@ -88,12 +88,82 @@ struct krt_context_info *krt_context_make(struct krt_objects *o, uint64_t handle
 	return heap->failed ? NULL : c;
 }
 
+static struct krt_described *described(struct krt_described *table, uint64_t handle)
+{
+	struct krt_described *d;
+
+	HASH_FIND(hh, table, &handle, sizeof(handle), d);
+	return d;
+}
+
 struct krt_context_info *krt_context_get(struct krt_objects *o, uint64_t handle)
 {
+	struct krt_described *d;
 	struct krt_context_info *c;
 
 	HASH_FIND(hh, o->contexts, &handle, sizeof(handle), c);
-	return c ? c : krt_context_make(o, handle, 0);
+	if (c)
+		return c;
+	d = described(o->described_contexts, handle);
+	c = krt_context_make(o, handle, d ? d->device : 0);
+	if (c && d) {
+		c->known = true;
+		c->flags = d->flags;
+		c->primary = d->primary;
+	}
+	return c;
+}
+
+static struct krt_described *describe(struct krt_objects *o, struct krt_described **table, uint64_t handle)
+{
+	struct krt_heap *heap = o->heap;
+	struct krt_described *d = described(*table, handle);
+
+	if (d)
+		return d;
+	d = krt_heap_alloc(heap, sizeof(*d));
+	if (!d)
+		return NULL;
+	d->handle = handle;
+	HASH_ADD(hh, *table, handle, sizeof(d->handle), d);
+	if (d->hh.tbl)
+		return d;
+	krt_heap_free(heap, d, sizeof(*d));
+	return NULL;
+}
+
+void krt_context_describe(struct krt_objects *o, const struct krt_rec_context *r)
+{
+	struct krt_described *d = describe(o, &o->described_contexts, r->ctx);
+	struct krt_context_info *c;
+
+	if (!d)
+		return;
+	d->device = (uint32_t)r->device;
+	d->flags = r->flags;
+	d->primary = r->primary != 0;
+	HASH_FIND(hh, o->contexts, &d->handle, sizeof(d->handle), c);
+	if (!c)
+		return;
+	if (!c->known && c->device != d->device) {
+		/* guessed before it was described: begun anew, as nothing can rest on it yet */
+		krt_context_end(o, c);
+		krt_context_get(o, d->handle);
+		return;
+	}
+	c->known = true;
+	c->flags = d->flags;
+	c->primary |= d->primary;
+}
+
+void krt_stream_describe(struct krt_objects *o, const struct krt_rec_stream *r)
+{
+	struct krt_described *d = r->stream > 2 ? describe(o, &o->described_streams, r->stream) : NULL;
+
+	if (!d)
+		return;
+	d->ctx = r->ctx;
+	d->flags = r->flags;
 }
 
 /* An alias is a second entry with the same ordering context. */
@@ -238,6 +308,7 @@ void krt_stream_unref(struct krt_objects *o, struct krt_stream_info *s)
 struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle, struct krt_context_info *ctx,
 				       uint64_t thread, bool per_thread)
 {
+	struct krt_described *d;
 	struct krt_stream_entry *e;
 
 	if (handle == 2 || (!handle && per_thread)) {
@@ -253,8 +324,16 @@ struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle, s
 		return ctx->legacy;
 	}
 	e = stream_entry(o, handle, 0, 0);
-	/* Made before our eyes opened: what the driver would say comes as a STREAM record; else assume the usual. */
-	return e ? e->stream : stream_add(o, handle, 0, 0, ctx, KRT_STREAM_BLOCKING);
+	if (e)
+		return e->stream;
+	/* Made before our eyes opened: what the driver says of it was recorded; else assume the usual. */
+	d = described(o->described_streams, handle);
+	if (d) {
+		ctx = krt_context_get(o, d->ctx);
+		if (!ctx)
+			return NULL;
+	}
+	return stream_add(o, handle, 0, 0, ctx, d && d->flags & 1 ? KRT_STREAM_NON_BLOCKING : KRT_STREAM_BLOCKING);
 }
 
 const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t len)
@@ -486,7 +565,16 @@ void krt_objects_free(struct krt_objects *o)
 	struct krt_event_info *ev, *evtmp;
 	struct krt_kernel_info *k, *ktmp;
 	struct krt_stack_info *s, *stmp;
+	struct krt_described *d, *dtmp;
 
+	HASH_ITER(hh, o->described_contexts, d, dtmp) {
+		HASH_DELETE(hh, o->described_contexts, d);
+		krt_heap_free(heap, d, sizeof(*d));
+	}
+	HASH_ITER(hh, o->described_streams, d, dtmp) {
+		HASH_DELETE(hh, o->described_streams, d);
+		krt_heap_free(heap, d, sizeof(*d));
+	}
 	HASH_ITER(hh, o->events, ev, evtmp) {
 		HASH_DELETE(hh, o->events, ev);
 		event_free(o, ev);

@@ -98,6 +98,18 @@ struct krt_stack_info {
 	uint16_t depth;
 	uint32_t modules; /* how many were known when the stack was taken: later ones are not meant */
 	uint64_t *pc;
+	uint64_t site; /* of hot.c, when site_known */
+	bool site_known;
+	UT_hash_handle hh;
+};
+
+/* What the driver said of a handle, kept: the record may be read long before the handle is used. */
+struct krt_described {
+	uint64_t handle;
+	uint64_t ctx;     /* streams */
+	uint32_t device;  /* contexts */
+	uint32_t flags;
+	bool primary;
 	UT_hash_handle hh;
 };
 
@@ -141,13 +153,14 @@ struct krt_objects {
 	struct krt_context_info *contexts; /* uthash by handle */
 	struct krt_stream_entry *streams;  /* uthash by handle, context, thread */
 	struct krt_event_info *events;
+	struct krt_described *described_contexts, *described_streams;
 	struct krt_kernel_info *kernels;
 	struct krt_stack_info *stacks;
 	struct krt_module_info *modules;
 	uint32_t nmodules, modules_cap;
 	struct krt_context_info **all_contexts; /* every one ever, so that operations may point to them */
 	uint32_t ncontexts, contexts_cap;
-	unsigned streams_made;
+	unsigned streams_made, contexts_made;
 };
 
 struct krt_stream_entry {
@@ -188,6 +201,8 @@ void krt_event_set(struct krt_objects *o, struct krt_event_info *ev, struct krt_
 struct krt_op_info *krt_op_new(struct krt_objects *o, const struct krt_call *c, struct krt_stream_info *s,
 			       enum krt_op_class class);
 
+void krt_context_describe(struct krt_objects *o, const struct krt_rec_context *r);
+void krt_stream_describe(struct krt_objects *o, const struct krt_rec_stream *r);
 void krt_kernel_record(struct krt_objects *o, const struct krt_rec_kernel *r, size_t len);
 struct krt_kernel_info *krt_kernel_get(const struct krt_objects *o, uint32_t id);
 void krt_stack_record(struct krt_objects *o, const struct krt_rec_stack *r, size_t len);

@@ -158,12 +158,18 @@ static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struc
 		return;
 	p.cur = op;
 	p.prev = mem->alloc_op;
-	p.cur_what = what_of(kind);
+	p.cur_what = kind ? what_of(kind) : "free";
 	p.prev_what = "allocate";
 	p.cur_know = know;
 	p.prev_know = KRT_KNOW_API;
 	p.mem = mem;
 	krt_pair_add(e, &p);
+}
+
+void krt_touch_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem)
+{
+	if (e->judge && !e->exiting)
+		use_before_alloc(e, op, mem, 0, KRT_KNOW_API, KRT_CERTAIN);
 }
 
 static void use_after_free(struct krt_engine *e, struct krt_op_info *op, const struct krt_mem *mem, uint64_t from,
@@ -466,12 +472,10 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 
 		key = addr_to_key(mem, addr);
 		krt_ranges_each(&mem->space->sure, key, key + 1, meet_pointer, &m);
-		if (mem->space->may.tree.count >= ANCHORS_MAX)
-			krt_ranges_prune(&e->heap, &mem->space->may, 0, UINT64_MAX, settled, e);
-		if (mem->space->may.tree.count < ANCHORS_MAX) {
+		/* when full, the next sweep makes room; until then the users below stand for it */
+		if (mem->space->may.tree.count < ANCHORS_MAX)
 			krt_ranges_add(&e->heap, &mem->space->may, key, key + 1, &a);
-			e->since_sweep++;
-		}
+		e->since_sweep++;
 	}
 	pointer_users(e, op, mem, addr, plain);
 	note_users(e, mem, addr, op, plain ? KRT_USER_POINTER : KRT_USER_WORD);

@@ -8,7 +8,8 @@
 void krt_words_lifetime(const struct krt_facts *f, struct krt_words *w)
 {
 	const struct krt_side *c = &f->cur, *p = &f->prev;
-	const char *verb = c->scan ? "is given a pointer into" : c->what[0] == 'r' ? "reads" : "writes";
+	const char *verb = c->scan ? "is given a pointer into" : c->what[0] == 'r' ? "reads" :
+			   c->what[0] == 'f' ? "frees" : "writes";
 	const char *buffer = f->buffer ? f->buffer : "memory";
 
 	if (f->rule == KRT_RULE_UAF_STREAM) {

@@ -610,6 +610,27 @@ TWIN(life, use_after_free, "UAF-STREAM:error:1")
 		call(w, cuMemFree_v2, A(DEV));
 }
 
+/* Freed on a stream that does not know of the allocation yet. */
+TWIN(life, free_before_alloc, "UBA-STREAM:error:1")
+{
+	alloc_async(w, DEV + 0x100000, N, S1);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	call(w, cuMemFreeAsync, A(DEV + 0x100000), A(S2));
+}
+
+/* The heap gets an address that was device memory once: no use after free. */
+Test(life, heap_at_an_old_address)
+{
+	struct world w;
+
+	open3(&w);
+	alloc(&w, DEV + 0x10000, N);
+	call(&w, cuMemFree_v2, A(DEV + 0x10000));
+	call(&w, cuMemcpyAsync, A(DEV), A(DEV + 0x10000), A(N), A(S1));
+	expect(&w, "");
+}
+
 TWIN(life, pool_pointer_freed_by_host, "FREE-IN-USE:error:1")
 {
 	alloc_async(w, DEV + 0x100000, N, S1);
