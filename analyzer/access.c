@@ -91,7 +91,8 @@ static bool put_read(struct krt_heap *h, struct krt_range *r, const struct krt_a
 	return push_read(h, r, a);
 }
 
-static struct krt_range *new_range(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end)
+static struct krt_range *new_range(struct krt_heap *h, struct krt_ranges *m, uint64_t from,
+				   uint64_t end)
 {
 	struct krt_range *r = krt_heap_alloc(h, sizeof(*r));
 
@@ -105,7 +106,8 @@ static struct krt_range *new_range(struct krt_heap *h, struct krt_ranges *m, uin
 }
 
 /* Cuts r at `at` (inside it); returns the upper part. */
-static struct krt_range *split(struct krt_heap *h, struct krt_ranges *m, struct krt_range *r, uint64_t at)
+static struct krt_range *split(struct krt_heap *h, struct krt_ranges *m, struct krt_range *r,
+			       uint64_t at)
 {
 	struct krt_range *up = new_range(h, m, at, r->end);
 
@@ -138,7 +140,7 @@ static struct krt_range *after(const struct krt_range *r)
 	return range_of(krt_tree_next(&r->node));
 }
 
-#define for_each_range(r, m, from, end)                                                     \
+#define for_each_range(r, m, from, end)                                                            \
 	for (struct krt_range *r = first_at(m, from); r && r->node.key < (end); r = after(r))
 
 /* Makes `from` and `end` range borders.  False: no memory. */
@@ -159,7 +161,8 @@ static bool cut(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_
 void krt_ranges_conflicts(const struct krt_ranges *m, uint64_t from, uint64_t end, unsigned kind,
 			  krt_access_fn *fn, void *user)
 {
-	for_each_range(r, m, from, end) {
+	for_each_range(r, m, from, end)
+	{
 		uint64_t lo = r->node.key > from ? r->node.key : from;
 		uint64_t hi = r->end < end ? r->end : end;
 		bool any = false;
@@ -174,9 +177,11 @@ void krt_ranges_conflicts(const struct krt_ranges *m, uint64_t from, uint64_t en
 	}
 }
 
-void krt_ranges_each(const struct krt_ranges *m, uint64_t from, uint64_t end, krt_access_fn *fn, void *user)
+void krt_ranges_each(const struct krt_ranges *m, uint64_t from, uint64_t end, krt_access_fn *fn,
+		     void *user)
 {
-	for_each_range(r, m, from, end) {
+	for_each_range(r, m, from, end)
+	{
 		uint64_t lo = r->node.key > from ? r->node.key : from;
 		uint64_t hi = r->end < end ? r->end : end;
 
@@ -187,7 +192,8 @@ void krt_ranges_each(const struct krt_ranges *m, uint64_t from, uint64_t end, kr
 	}
 }
 
-static void add_write(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end, const struct krt_access *a)
+static void add_write(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end,
+		      const struct krt_access *a)
 {
 	struct krt_range *r = first_at(m, from), *keep = NULL;
 
@@ -215,7 +221,8 @@ static void add_write(struct krt_heap *h, struct krt_ranges *m, uint64_t from, u
 	keep->write = *a;
 }
 
-void krt_ranges_add(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end, const struct krt_access *a)
+void krt_ranges_add(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end,
+		    const struct krt_access *a)
 {
 	uint64_t at = from;
 
@@ -260,8 +267,8 @@ void krt_ranges_clear(struct krt_heap *h, struct krt_ranges *m, uint64_t from, u
 
 static bool same(const struct krt_access *a, const struct krt_access *b)
 {
-	return a->op == b->op && (!a->op || (a->kind == b->kind && a->know == b->know && a->item == b->item &&
-					     a->mapping == b->mapping));
+	return a->op == b->op && (!a->op || (a->kind == b->kind && a->know == b->know &&
+					     a->item == b->item && a->mapping == b->mapping));
 }
 
 static bool equal(const struct krt_range *a, const struct krt_range *b)

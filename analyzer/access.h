@@ -24,35 +24,36 @@
 enum krt_access_kind {
 	KRT_ACC_READ = 1 << 0,
 	KRT_ACC_WRITE = 1 << 1,
-	KRT_ACC_ATOMIC = 1 << 2,  /* read and written in one step: no conflict with another of its kind */
+	KRT_ACC_ATOMIC =
+		1 << 2, /* read and written in one step: no conflict with another of its kind */
 	KRT_ACC_UNKNOWN = 1 << 3, /* the role is not known */
 };
 
 /* Where role and range come from. */
 enum krt_knowledge {
-	KRT_KNOW_API,          /* an argument of the call */
-	KRT_KNOW_ANNOTATION,   /* krtsan_access() */
+	KRT_KNOW_API,	     /* an argument of the call */
+	KRT_KNOW_ANNOTATION, /* krtsan_access() */
 	KRT_KNOW_KERNELS_FILE,
-	KRT_KNOW_POINTER,      /* a plain pointer among the parameters */
-	KRT_KNOW_WORD,         /* a word inside a larger parameter */
+	KRT_KNOW_POINTER, /* a plain pointer among the parameters */
+	KRT_KNOW_WORD,	  /* a word inside a larger parameter */
 };
 
 struct krt_op_info; /* objects.h: one enqueued operation, reference counted */
 
 struct krt_access {
 	struct krt_op_info *op; /* NULL: none */
-	uint32_t mapping;       /* serial of the allocation it went through */
-	uint16_t item;          /* which copy of a batch */
-	uint8_t kind;           /* enum krt_access_kind, one bit */
-	uint8_t know;           /* enum krt_knowledge */
+	uint32_t mapping;	/* serial of the allocation it went through */
+	uint16_t item;		/* which copy of a batch */
+	uint8_t kind;		/* enum krt_access_kind, one bit */
+	uint8_t know;		/* enum krt_knowledge */
 };
 
 struct krt_range {
 	struct krt_node node; /* key: first byte */
-	uint64_t end;         /* one past the last byte */
+	uint64_t end;	      /* one past the last byte */
 	struct krt_access write;
 	struct krt_access *read; /* &one, or an array of cap */
-	uint32_t reads, cap;     /* cap 0: read is &one */
+	uint32_t reads, cap;	 /* cap 0: read is &one */
 	struct krt_access one;
 };
 
@@ -70,7 +71,8 @@ struct krt_space {
 void krt_space_init(struct krt_space *s);
 void krt_space_clear(struct krt_heap *h, struct krt_space *s);
 
-/* Does an access of kind b, coming after one of kind a, conflict with it when nothing orders them? */
+/* Does an access of kind b, coming after one of kind a, conflict with it when nothing orders them?
+ */
 bool krt_access_conflict(unsigned a, unsigned b);
 
 /* One earlier access that conflicts, and the bytes shared. */
@@ -84,9 +86,11 @@ typedef void krt_access_fn(void *user, const struct krt_access *prev, uint64_t f
 void krt_ranges_conflicts(const struct krt_ranges *r, uint64_t from, uint64_t end, unsigned kind,
 			  krt_access_fn *fn, void *user);
 /* Calls fn for every access in [from, end). */
-void krt_ranges_each(const struct krt_ranges *r, uint64_t from, uint64_t end, krt_access_fn *fn, void *user);
+void krt_ranges_each(const struct krt_ranges *r, uint64_t from, uint64_t end, krt_access_fn *fn,
+		     void *user);
 /* Remembers an access. */
-void krt_ranges_add(struct krt_heap *h, struct krt_ranges *r, uint64_t from, uint64_t end, const struct krt_access *a);
+void krt_ranges_add(struct krt_heap *h, struct krt_ranges *r, uint64_t from, uint64_t end,
+		    const struct krt_access *a);
 /* Forgets all of [from, end). */
 void krt_ranges_clear(struct krt_heap *h, struct krt_ranges *r, uint64_t from, uint64_t end);
 /*

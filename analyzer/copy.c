@@ -13,7 +13,7 @@
 /* One copy of a call. */
 struct copy {
 	struct krt_shape dst, src;
-	bool no_src;       /* a set */
+	bool no_src;	    /* a set */
 	unsigned src_order; /* batches: CUmemcpySrcAccessOrder, else 0 */
 };
 
@@ -40,10 +40,12 @@ static bool bounded(const struct krt_mem *m)
 	case KRT_MEM_MAPPED:
 	case KRT_MEM_ARRAY:
 	case KRT_MEM_GLOBAL:
-	case KRT_MEM_IMPORTED: return true;
+	case KRT_MEM_IMPORTED:
+		return true;
 	case KRT_MEM_REGISTERED: /* the heap may go on behind it */
 	case KRT_MEM_PAGEABLE:
-	case KRT_MEM_UNKNOWN: return false;
+	case KRT_MEM_UNKNOWN:
+		return false;
 	}
 	return false;
 }
@@ -70,10 +72,12 @@ static uint64_t beyond(struct krt_engine *e, const struct krt_shape *s, struct k
 }
 
 static void out_of_bounds(struct krt_engine *e, const struct krt_call *c, const struct krt_shape *s,
-			  const struct krt_mem *mem, uint64_t past, const char *what, struct krt_stream_info *stream)
+			  const struct krt_mem *mem, uint64_t past, const char *what,
+			  struct krt_stream_info *stream)
 {
 	char buffer[256], text[160];
-	struct krt_facts f = { .rule = KRT_RULE_COPY_BOUNDS, .confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS };
+	struct krt_facts f = {
+		.rule = KRT_RULE_COPY_BOUNDS, .confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS};
 	struct krt_finding shape;
 
 	if (!e->judge)
@@ -105,7 +109,12 @@ static void out_of_bounds(struct krt_engine *e, const struct krt_call *c, const 
 
 static struct krt_shape line(uint64_t addr, uint64_t len)
 {
-	return (struct krt_shape){ .addr = addr, .width = len, .rows = 1, .pitch = len, .slices = 1, .slice_pitch = len };
+	return (struct krt_shape){.addr = addr,
+				  .width = len,
+				  .rows = 1,
+				  .pitch = len,
+				  .slices = 1,
+				  .slice_pitch = len};
 }
 
 static uint64_t u64_in(const struct krt_bytes *b, unsigned off)
@@ -149,8 +158,9 @@ static bool host_address(const struct krt_engine *e, uint64_t addr)
 }
 
 /* A side of a pitched copy: where it begins and how its rows lie.  The extent is set already. */
-static void place(struct krt_engine *e, const struct krt_call *c, struct krt_shape *s, uint32_t type, uint64_t host,
-		  uint64_t device, uint64_t array, uint64_t x, uint64_t y, uint64_t z, uint64_t pitch, uint64_t height)
+static void place(struct krt_engine *e, const struct krt_call *c, struct krt_shape *s,
+		  uint32_t type, uint64_t host, uint64_t device, uint64_t array, uint64_t x,
+		  uint64_t y, uint64_t z, uint64_t pitch, uint64_t height)
 {
 	if (type == 3) {
 		s->array = array_of(e, array, c);
@@ -183,10 +193,10 @@ static bool shape_2d(struct krt_engine *e, const struct krt_call *c, struct copy
 	k->src.width = k->dst.width = u64_in(b, 112);
 	k->src.rows = k->dst.rows = u64_in(b, 120);
 	k->src.slices = k->dst.slices = 1;
-	place(e, c, &k->src, u32_in(b, 16), u64_in(b, 24), u64_in(b, 32), u64_in(b, 40), u64_in(b, 0), u64_in(b, 8), 0,
-	      u64_in(b, 48), 0);
-	place(e, c, &k->dst, u32_in(b, 72), u64_in(b, 80), u64_in(b, 88), u64_in(b, 96), u64_in(b, 56), u64_in(b, 64), 0,
-	      u64_in(b, 104), 0);
+	place(e, c, &k->src, u32_in(b, 16), u64_in(b, 24), u64_in(b, 32), u64_in(b, 40),
+	      u64_in(b, 0), u64_in(b, 8), 0, u64_in(b, 48), 0);
+	place(e, c, &k->dst, u32_in(b, 72), u64_in(b, 80), u64_in(b, 88), u64_in(b, 96),
+	      u64_in(b, 56), u64_in(b, 64), 0, u64_in(b, 104), 0);
 	return true;
 }
 
@@ -200,23 +210,25 @@ static bool shape_3d(struct krt_engine *e, const struct krt_call *c, struct copy
 	k->src.width = k->dst.width = u64_in(b, 176);
 	k->src.rows = k->dst.rows = u64_in(b, 184);
 	k->src.slices = k->dst.slices = u64_in(b, 192);
-	place(e, c, &k->src, u32_in(b, 32), u64_in(b, 40), u64_in(b, 48), u64_in(b, 56), u64_in(b, 0), u64_in(b, 8),
-	      u64_in(b, 16), u64_in(b, 72), u64_in(b, 80));
-	place(e, c, &k->dst, u32_in(b, 120), u64_in(b, 128), u64_in(b, 136), u64_in(b, 144), u64_in(b, 88), u64_in(b, 96),
-	      u64_in(b, 104), u64_in(b, 160), u64_in(b, 168));
+	place(e, c, &k->src, u32_in(b, 32), u64_in(b, 40), u64_in(b, 48), u64_in(b, 56),
+	      u64_in(b, 0), u64_in(b, 8), u64_in(b, 16), u64_in(b, 72), u64_in(b, 80));
+	place(e, c, &k->dst, u32_in(b, 120), u64_in(b, 128), u64_in(b, 136), u64_in(b, 144),
+	      u64_in(b, 88), u64_in(b, 96), u64_in(b, 104), u64_in(b, 160), u64_in(b, 168));
 	return true;
 }
 
 /* One side of CUDA_MEMCPY3D_BATCH_OP, 40 bytes at off: type, then pointer or array with offsets. */
-static void side_3d_batch(struct krt_engine *e, const struct krt_call *c, struct krt_shape *s, unsigned off)
+static void side_3d_batch(struct krt_engine *e, const struct krt_call *c, struct krt_shape *s,
+			  unsigned off)
 {
 	const struct krt_bytes *b = &c->ops3d;
 
 	if (u32_in(b, off) == 2)
-		place(e, c, s, 3, 0, 0, u64_in(b, off + 8), u64_in(b, off + 16), u64_in(b, off + 24), u64_in(b, off + 32),
-		      0, 0);
+		place(e, c, s, 3, 0, 0, u64_in(b, off + 8), u64_in(b, off + 16),
+		      u64_in(b, off + 24), u64_in(b, off + 32), 0, 0);
 	else
-		place(e, c, s, 4, 0, u64_in(b, off + 8), 0, 0, 0, 0, u64_in(b, off + 16), u64_in(b, off + 24));
+		place(e, c, s, 4, 0, u64_in(b, off + 8), 0, 0, 0, 0, u64_in(b, off + 16),
+		      u64_in(b, off + 24));
 }
 
 static struct krt_shape unified(struct krt_engine *e, uint64_t addr, uint64_t len)
@@ -280,14 +292,16 @@ static bool overflows(const struct krt_shape *s)
 {
 	uint64_t n, m;
 
-	return !empty(s) && (__builtin_mul_overflow(s->slices - 1, s->slice_pitch, &n) ||
-			     __builtin_mul_overflow(s->rows - 1, s->pitch, &m) || __builtin_add_overflow(n, m, &n) ||
-			     __builtin_add_overflow(n, s->width, &n) || __builtin_add_overflow(n, s->addr, &n));
+	return !empty(s) &&
+	       (__builtin_mul_overflow(s->slices - 1, s->slice_pitch, &n) ||
+		__builtin_mul_overflow(s->rows - 1, s->pitch, &m) ||
+		__builtin_add_overflow(n, m, &n) || __builtin_add_overflow(n, s->width, &n) ||
+		__builtin_add_overflow(n, s->addr, &n));
 }
 
 /* Bounds of both sides; keep[i] is set to the allocation that a side must not leave. */
-static bool check(struct krt_engine *e, const struct krt_call *c, const struct copy *k, struct krt_stream_info *s,
-		  const struct krt_mem *keep[2])
+static bool check(struct krt_engine *e, const struct krt_call *c, const struct copy *k,
+		  struct krt_stream_info *s, const struct krt_mem *keep[2])
 {
 	keep[0] = keep[1] = NULL;
 	for (int i = 0; i < 2; i++) {
@@ -317,11 +331,13 @@ static void host_copy(struct krt_engine *e, const struct krt_call *c, const stru
 	}
 }
 
-static void touch_copy(struct krt_engine *e, const struct krt_call *c, const struct copy *k, struct krt_op_info *op,
-		       unsigned item, enum krt_sem_id sem, const struct krt_mem *keep[2])
+static void touch_copy(struct krt_engine *e, const struct krt_call *c, const struct copy *k,
+		       struct krt_op_info *op, unsigned item, enum krt_sem_id sem,
+		       const struct krt_mem *keep[2])
 {
 	const struct krt_sem *row = krt_semantics(sem);
-	struct krt_touch t = { .op = op, .stream = op->stream, .know = KRT_KNOW_API, .item = (uint16_t)item };
+	struct krt_touch t = {
+		.op = op, .stream = op->stream, .know = KRT_KNOW_API, .item = (uint16_t)item};
 
 	(void)c;
 	if (!k->no_src) {
@@ -350,19 +366,20 @@ static bool memops(struct krt_engine *e, const struct krt_call *c, const struct 
 {
 	struct krt_context_info *ctx = krt_call_context(e, c);
 	const struct krt_mem *d = k->dst.array ? NULL : krt_mem_at(&e->mem, k->dst.addr);
-	const struct krt_mem *s = k->no_src || k->src.array ? NULL : krt_mem_at(&e->mem, k->src.addr);
+	const struct krt_mem *s =
+		k->no_src || k->src.array ? NULL : krt_mem_at(&e->mem, k->src.addr);
 
 	return (ctx && ctx->flags & 0x80) || (d && d->sync_memops) || (s && s->sync_memops);
 }
 
 /* cuMemcpyPeer: ordered with all work of the contexts around it, where the row says so. */
-static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem, struct krt_stream_info *s,
-		       bool after)
+static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
+		       struct krt_stream_info *s, bool after)
 {
 	const struct krt_sem *row = krt_semantics(sem);
 	unsigned views = (row->order[KRT_VIEW_DOC] == KRT_ORDER_CONTEXTS ? KRT_IN_DOC : 0) |
 			 (row->order[KRT_VIEW_OBS] == KRT_ORDER_CONTEXTS ? KRT_IN_OBS : 0);
-	uint64_t handle[2] = { c->dst_ctx, c->src_ctx };
+	uint64_t handle[2] = {c->dst_ctx, c->src_ctx};
 
 	if (!views)
 		return;
@@ -376,7 +393,8 @@ static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_
 
 		if (!ctx)
 			return;
-		snap = after ? krt_order_record(e->order, s->domain) : krt_order_record_context(e->order, ctx->id);
+		snap = after ? krt_order_record(e->order, s->domain)
+			     : krt_order_record_context(e->order, ctx->id);
 		if (!snap)
 			return;
 		if (after)
@@ -389,8 +407,8 @@ static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_
 
 static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy *k)
 {
-	bool async = c->api->flags & KRT_F_ASYNC, peer = !async && (c->op == KRT_OP_COPY_PEER ||
-								    c->op == KRT_OP_COPY_3D_PEER);
+	bool async = c->api->flags & KRT_F_ASYNC,
+	     peer = !async && (c->op == KRT_OP_COPY_PEER || c->op == KRT_OP_COPY_3D_PEER);
 	struct krt_stream_info *s = krt_call_stream(e, c, async ? c->stream : 0);
 	struct krt_snapshot *before = NULL;
 	const struct krt_mem *keep[2];
@@ -407,8 +425,9 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 	dst = krt_shape_memory(e, &k->dst);
 	if (!k->no_src)
 		src = krt_shape_memory(e, &k->src);
-	sem = k->no_src ? krt_sem_set(async, dst, memops(e, c, k)) :
-			  krt_sem_copy(async, peer, dst, src, shape_bytes(&k->dst), memops(e, c, k));
+	sem = k->no_src
+		      ? krt_sem_set(async, dst, memops(e, c, k))
+		      : krt_sem_copy(async, peer, dst, src, shape_bytes(&k->dst), memops(e, c, k));
 	if (peer)
 		peer_order(e, c, sem, s, false);
 	if (krt_sem_views(sem, KRT_EDGE_EARLIER) != krt_sem_views(sem, KRT_EDGE_OP))
@@ -440,9 +459,12 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 static const char *order_text(unsigned order)
 {
 	switch (order) {
-	case 2: return "source order DURING_API_CALL";
-	case 3: return "source order ANY";
-	default: return "source order STREAM";
+	case 2:
+		return "source order DURING_API_CALL";
+	case 3:
+		return "source order ANY";
+	default:
+		return "source order STREAM";
 	}
 }
 
@@ -514,7 +536,7 @@ static void batch(struct krt_engine *e, const struct krt_call *c)
 static void discard(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
-	struct krt_touch t = { .kind = KRT_ACC_WRITE, .know = KRT_KNOW_API };
+	struct krt_touch t = {.kind = KRT_ACC_WRITE, .know = KRT_KNOW_API};
 
 	if (!c->ok || !s || krt_capturing(e, s))
 		return;
@@ -539,16 +561,29 @@ void krt_copy_op(struct krt_engine *e, const struct krt_call *c)
 	switch (c->op) {
 	case KRT_OP_COPY:
 	case KRT_OP_COPY_ARRAY:
-	case KRT_OP_COPY_PEER: shaped = shape_line(e, c, &k); break;
-	case KRT_OP_COPY_2D: shaped = shape_2d(e, c, &k); break;
+	case KRT_OP_COPY_PEER:
+		shaped = shape_line(e, c, &k);
+		break;
+	case KRT_OP_COPY_2D:
+		shaped = shape_2d(e, c, &k);
+		break;
 	case KRT_OP_COPY_3D:
-	case KRT_OP_COPY_3D_PEER: shaped = shape_3d(e, c, &k); break;
+	case KRT_OP_COPY_3D_PEER:
+		shaped = shape_3d(e, c, &k);
+		break;
 	case KRT_OP_SET:
-	case KRT_OP_SET_2D: shaped = shape_set(c, &k); break;
+	case KRT_OP_SET_2D:
+		shaped = shape_set(c, &k);
+		break;
 	case KRT_OP_COPY_BATCH:
-	case KRT_OP_COPY_3D_BATCH: batch(e, c); return;
-	case KRT_OP_DISCARD_BATCH: discard(e, c); return;
-	default: return;
+	case KRT_OP_COPY_3D_BATCH:
+		batch(e, c);
+		return;
+	case KRT_OP_DISCARD_BATCH:
+		discard(e, c);
+		return;
+	default:
+		return;
 	}
 	/* The 32-bit forms of long ago have a layout of their own: a copy of nothing known. */
 	if (shaped || c->ok)

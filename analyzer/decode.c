@@ -29,14 +29,30 @@ static void set_plain(struct krt_call *c, enum krt_role role, uint64_t v)
 		if (c->numbers < 4)
 			c->number[c->numbers++] = v;
 		break;
-	case KRT_ROLE_FLAGS: c->flags = v; break;
-	case KRT_ROLE_VALUE: c->value = v; break;
-	case KRT_ROLE_BYTES: c->bytes = v; break;
-	case KRT_ROLE_COUNT: c->count = v; break;
-	case KRT_ROLE_OFFSET: c->offset = v; break;
-	case KRT_ROLE_PITCH: c->pitch = v; break;
-	case KRT_ROLE_WIDTH: c->width = v; break;
-	case KRT_ROLE_HEIGHT: c->height = v; break;
+	case KRT_ROLE_FLAGS:
+		c->flags = v;
+		break;
+	case KRT_ROLE_VALUE:
+		c->value = v;
+		break;
+	case KRT_ROLE_BYTES:
+		c->bytes = v;
+		break;
+	case KRT_ROLE_COUNT:
+		c->count = v;
+		break;
+	case KRT_ROLE_OFFSET:
+		c->offset = v;
+		break;
+	case KRT_ROLE_PITCH:
+		c->pitch = v;
+		break;
+	case KRT_ROLE_WIDTH:
+		c->width = v;
+		break;
+	case KRT_ROLE_HEIGHT:
+		c->height = v;
+		break;
 	case KRT_ROLE_GRID:
 		if (c->ngrid < 3)
 			c->grid[c->ngrid++] = v;
@@ -45,34 +61,76 @@ static void set_plain(struct krt_call *c, enum krt_role role, uint64_t v)
 		if (c->nblock < 3)
 			c->block[c->nblock++] = v;
 		break;
-	case KRT_ROLE_SHARED: c->shared = v; break;
-	case KRT_ROLE_TOKEN: c->token = v; break;
-	case KRT_ROLE_DST: c->dst = v; break;
-	case KRT_ROLE_SRC: c->src = v; break;
-	case KRT_ROLE_ADDR: c->addr = v; break;
-	case KRT_ROLE_DST_ARRAY: c->dst_array = v; break;
-	case KRT_ROLE_SRC_ARRAY: c->src_array = v; break;
-	case KRT_ROLE_DST_OFF: c->dst_off = v; break;
-	case KRT_ROLE_SRC_OFF: c->src_off = v; break;
-	case KRT_ROLE_DST_CTX: c->dst_ctx = v; break;
-	case KRT_ROLE_SRC_CTX: c->src_ctx = v; break;
-	case KRT_ROLE_STREAM: c->stream = v; break;
+	case KRT_ROLE_SHARED:
+		c->shared = v;
+		break;
+	case KRT_ROLE_TOKEN:
+		c->token = v;
+		break;
+	case KRT_ROLE_DST:
+		c->dst = v;
+		break;
+	case KRT_ROLE_SRC:
+		c->src = v;
+		break;
+	case KRT_ROLE_ADDR:
+		c->addr = v;
+		break;
+	case KRT_ROLE_DST_ARRAY:
+		c->dst_array = v;
+		break;
+	case KRT_ROLE_SRC_ARRAY:
+		c->src_array = v;
+		break;
+	case KRT_ROLE_DST_OFF:
+		c->dst_off = v;
+		break;
+	case KRT_ROLE_SRC_OFF:
+		c->src_off = v;
+		break;
+	case KRT_ROLE_DST_CTX:
+		c->dst_ctx = v;
+		break;
+	case KRT_ROLE_SRC_CTX:
+		c->src_ctx = v;
+		break;
+	case KRT_ROLE_STREAM:
+		c->stream = v;
+		break;
 	case KRT_ROLE_EVENT:
 		if (krt_has(c, KRT_ROLE_EVENT))
 			c->event2 = v;
 		else
 			c->event = v;
 		break;
-	case KRT_ROLE_CTX: c->ctx = v; break;
-	case KRT_ROLE_DEVICE: c->device = v; break;
-	case KRT_ROLE_FUNC: c->func = v; break;
+	case KRT_ROLE_CTX:
+		c->ctx = v;
+		break;
+	case KRT_ROLE_DEVICE:
+		c->device = v;
+		break;
+	case KRT_ROLE_FUNC:
+		c->func = v;
+		break;
 	case KRT_ROLE_MODULE:
-	case KRT_ROLE_LIBRARY: c->module = v; break;
-	case KRT_ROLE_POOL: c->pool = v; break;
-	case KRT_ROLE_GRAPH: c->graph = v; break;
-	case KRT_ROLE_EXEC: c->exec = v; break;
-	case KRT_ROLE_ARRAY: c->array = v; break;
-	case KRT_ROLE_HANDLE: c->handle = v; break;
+	case KRT_ROLE_LIBRARY:
+		c->module = v;
+		break;
+	case KRT_ROLE_POOL:
+		c->pool = v;
+		break;
+	case KRT_ROLE_GRAPH:
+		c->graph = v;
+		break;
+	case KRT_ROLE_EXEC:
+		c->exec = v;
+		break;
+	case KRT_ROLE_ARRAY:
+		c->array = v;
+		break;
+	case KRT_ROLE_HANDLE:
+		c->handle = v;
+		break;
 	/* the value is a pointer; what is behind it comes as a blob, or is of no use */
 	case KRT_ROLE_NATTRS:
 	case KRT_ROLE_FN:
@@ -111,31 +169,63 @@ static void set_plain(struct krt_call *c, enum krt_role role, uint64_t v)
 static void set_blob(struct krt_call *c, enum krt_role role, uint8_t kind, struct krt_bytes b)
 {
 	switch (role) {
-	case KRT_ROLE_OUT_ADDR: c->out_addr = load(&b); break;
-	case KRT_ROLE_OUT_HANDLE: c->out_handle = load(&b); break;
-	case KRT_ROLE_OUT_SIZE: c->out_size = load(&b); break;
-	case KRT_ROLE_IN_STRING: c->string = b; break;
+	case KRT_ROLE_OUT_ADDR:
+		c->out_addr = load(&b);
+		break;
+	case KRT_ROLE_OUT_HANDLE:
+		c->out_handle = load(&b);
+		break;
+	case KRT_ROLE_OUT_SIZE:
+		c->out_size = load(&b);
+		break;
+	case KRT_ROLE_IN_STRING:
+		c->string = b;
+		break;
 	case KRT_ROLE_IN_COPY2D:
 	case KRT_ROLE_IN_COPY3D:
-	case KRT_ROLE_IN_COPY3D_PEER: c->copy = b; break;
+	case KRT_ROLE_IN_COPY3D_PEER:
+		c->copy = b;
+		break;
 	case KRT_ROLE_IN_ARRAY:
-	case KRT_ROLE_IN_ARRAY3D: c->array_desc = b; break;
-	case KRT_ROLE_IN_DSTS: c->dsts = b; break;
-	case KRT_ROLE_IN_SRCS: c->srcs = b; break;
-	case KRT_ROLE_IN_SIZES: c->sizes = b; break;
-	case KRT_ROLE_IN_ATTRS: c->attrs = b; break;
-	case KRT_ROLE_IN_ATTR_IDX: c->attr_idx = b; break;
-	case KRT_ROLE_IN_OPS3D: c->ops3d = b; break;
-	case KRT_ROLE_IN_MEMOPS: c->memops = b; break;
-	case KRT_ROLE_IN_LAUNCH: c->launch = b; break;
-	case KRT_ROLE_IN_LAUNCH_LIST: c->launch_list = b; break;
+	case KRT_ROLE_IN_ARRAY3D:
+		c->array_desc = b;
+		break;
+	case KRT_ROLE_IN_DSTS:
+		c->dsts = b;
+		break;
+	case KRT_ROLE_IN_SRCS:
+		c->srcs = b;
+		break;
+	case KRT_ROLE_IN_SIZES:
+		c->sizes = b;
+		break;
+	case KRT_ROLE_IN_ATTRS:
+		c->attrs = b;
+		break;
+	case KRT_ROLE_IN_ATTR_IDX:
+		c->attr_idx = b;
+		break;
+	case KRT_ROLE_IN_OPS3D:
+		c->ops3d = b;
+		break;
+	case KRT_ROLE_IN_MEMOPS:
+		c->memops = b;
+		break;
+	case KRT_ROLE_IN_LAUNCH:
+		c->launch = b;
+		break;
+	case KRT_ROLE_IN_LAUNCH_LIST:
+		c->launch_list = b;
+		break;
 	case KRT_ROLE_PARAMS:
 	case KRT_ROLE_EXTRA:
 		c->params = b;
 		c->params_kind = kind;
 		break;
 	case KRT_ROLE_IN_STRUCT:
-	case KRT_ROLE_BYVAL: c->in = b; break;
+	case KRT_ROLE_BYVAL:
+		c->in = b;
+		break;
 	default: /* a look-up result: not needed */
 		break;
 	}
@@ -154,8 +244,9 @@ bool krt_decode(const struct krt_rec *rec, size_t len, unsigned lane, struct krt
 	c->op = c->api->op;
 	c->lane = lane;
 	c->ok = r->result == 0;
-	c->not_ready = r->result == 600 &&
-		       (c->op == KRT_OP_STREAM_QUERY || c->op == KRT_OP_EVENT_QUERY || c->op == KRT_OP_EVENT_ELAPSED);
+	c->not_ready =
+		r->result == 600 && (c->op == KRT_OP_STREAM_QUERY || c->op == KRT_OP_EVENT_QUERY ||
+				     c->op == KRT_OP_EVENT_ELAPSED);
 	at = sizeof(*r) + (size_t)r->argc * 8;
 	if (r->argc != c->api->argc || r->argc > KRT_MAX_ARGS || at > len)
 		return false;
@@ -167,7 +258,7 @@ bool krt_decode(const struct krt_rec *rec, size_t len, unsigned lane, struct krt
 	}
 	while (at + sizeof(struct krt_blob) <= len) {
 		const struct krt_blob *b = (const void *)((const char *)rec + at);
-		struct krt_bytes data = { .data = b + 1, .len = b->len };
+		struct krt_bytes data = {.data = b + 1, .len = b->len};
 
 		at += sizeof(*b);
 		if (b->len > len - at || b->arg >= r->argc)

@@ -23,9 +23,9 @@ struct krt_call {
 	const struct krt_api *api;
 	enum krt_op op;
 	unsigned lane;
-	bool ok;            /* the call succeeded */
-	bool not_ready;     /* a query that answered NOT_READY */
-	uint64_t have[2];   /* bit set of roles: the entry point has such an argument */
+	bool ok;	  /* the call succeeded */
+	bool not_ready;	  /* a query that answered NOT_READY */
+	uint64_t have[2]; /* bit set of roles: the entry point has such an argument */
 
 	uint64_t dst, src, addr, dst_array, src_array, dst_off, src_off, dst_ctx, src_ctx;
 	uint64_t bytes, count, offset, pitch, width, height, value, flags, token;
@@ -37,8 +37,8 @@ struct krt_call {
 	/* read behind a pointer; 0 after a failed call */
 	uint64_t out_addr, out_handle, out_size;
 
-	struct krt_bytes string, copy, array_desc, dsts, srcs, sizes, attrs, attr_idx, ops3d, memops,
-		launch, launch_list, params, in;
+	struct krt_bytes string, copy, array_desc, dsts, srcs, sizes, attrs, attr_idx, ops3d,
+		memops, launch, launch_list, params, in;
 	uint8_t params_kind; /* enum krt_blob_kind of params */
 };
 

@@ -84,7 +84,8 @@ struct krt_lane *krt_call_lane(struct krt_engine *e, unsigned lane)
 	return &e->lane[lane];
 }
 
-struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_call *c, uint64_t handle)
+struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_call *c,
+					uint64_t handle)
 {
 	struct krt_context_info *ctx = krt_call_context(e, c);
 	struct krt_lane *l = krt_call_lane(e, c->lane);
@@ -96,7 +97,8 @@ struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_c
 
 /* --- errors -------------------------------------------------------------------------- */
 
-/* Results after which a context is lost: whatever follows is told about the error, not about itself. */
+/* Results after which a context is lost: whatever follows is told about the error, not about
+ * itself. */
 static bool sticky(int result)
 {
 	switch (result) {
@@ -109,8 +111,10 @@ static bool sticky(int result)
 	case 717: /* INVALID_ADDRESS_SPACE */
 	case 718: /* INVALID_PC */
 	case 719: /* LAUNCH_FAILED */
-	case 999: /* UNKNOWN */ return true;
-	default: return false;
+	case 999: /* UNKNOWN */
+		return true;
+	default:
+		return false;
 	}
 }
 
@@ -154,9 +158,14 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_UNSUPPORTED:
 	case KRT_OP_NOTE_IGNORE_BEGIN: /* records carry KRT_RF_IGNORE */
 	case KRT_OP_NOTE_IGNORE_END:
-	case KRT_NR_OPS: break;
-	case KRT_OP_INIT: e->initialised |= c->ok; break;
-	case KRT_OP_EXPORT_TABLE: e->cov.export_tables += c->ok; break;
+	case KRT_NR_OPS:
+		break;
+	case KRT_OP_INIT:
+		e->initialised |= c->ok;
+		break;
+	case KRT_OP_EXPORT_TABLE:
+		e->cov.export_tables += c->ok;
+		break;
 	case KRT_OP_CTX_CREATE:
 	case KRT_OP_CTX_FLAGS:
 	case KRT_OP_CTX_SYNC:
@@ -205,12 +214,18 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_NOTE_ORDER_ACQUIRE:
 	case KRT_OP_NOTE_NAME:
 	case KRT_OP_HOSTFN_ENTER:
-	case KRT_OP_HOSTFN_EXIT: krt_sync_op(e, c); break;
+	case KRT_OP_HOSTFN_EXIT:
+		krt_sync_op(e, c);
+		break;
 	case KRT_OP_LAUNCH:
 	case KRT_OP_LAUNCH_EX:
 	case KRT_OP_LAUNCH_MULTI:
-	case KRT_OP_LAUNCH_LEGACY: krt_launch_op(e, c); break;
-	case KRT_OP_NOTE_ACCESS: krt_launch_note(e, c); break;
+	case KRT_OP_LAUNCH_LEGACY:
+		krt_launch_op(e, c);
+		break;
+	case KRT_OP_NOTE_ACCESS:
+		krt_launch_note(e, c);
+		break;
 	case KRT_OP_COPY:
 	case KRT_OP_COPY_ARRAY:
 	case KRT_OP_COPY_2D:
@@ -221,7 +236,9 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_COPY_3D_BATCH:
 	case KRT_OP_SET:
 	case KRT_OP_SET_2D:
-	case KRT_OP_DISCARD_BATCH: krt_copy_op(e, c); break;
+	case KRT_OP_DISCARD_BATCH:
+		krt_copy_op(e, c);
+		break;
 	case KRT_OP_CTX_DESTROY:
 	case KRT_OP_PRIMARY_RESET:
 	case KRT_OP_GREEN_DESTROY:
@@ -259,7 +276,9 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_NOTE_BLOCK_ALLOC:
 	case KRT_OP_NOTE_BLOCK_USE:
 	case KRT_OP_NOTE_BLOCK_FREE:
-	case KRT_OP_HEAP_END: krt_life_op(e, c); break;
+	case KRT_OP_HEAP_END:
+		krt_life_op(e, c);
+		break;
 	}
 }
 
@@ -338,11 +357,18 @@ static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r)
 {
 	switch ((enum krt_mark)r->mark) {
 	/* it may be read before the calls that came before it: its ticket says which those are */
-	case KRT_MARK_EXITING: e->exit_ticket = r->t1; break;
-	case KRT_MARK_STOPPED: trouble_reasons(e, (uint32_t)r->value); break;
-	case KRT_MARK_UNWRAPPED: e->cov.unwrapped++; break;
+	case KRT_MARK_EXITING:
+		e->exit_ticket = r->t1;
+		break;
+	case KRT_MARK_STOPPED:
+		trouble_reasons(e, (uint32_t)r->value);
+		break;
+	case KRT_MARK_UNWRAPPED:
+		e->cov.unwrapped++;
+		break;
 	case KRT_MARK_FORKED:
-	case KRT_MARK_EXEC: break;
+	case KRT_MARK_EXEC:
+		break;
 	}
 }
 
@@ -360,7 +386,9 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 	}
 #define ENOUGH(type) (len >= sizeof(struct type) || (e->malformed++, false))
 	switch ((enum krt_rec_kind)rec->kind) {
-	case KRT_REC_CALL: call_record(e, rec, len, lane); break;
+	case KRT_REC_CALL:
+		call_record(e, rec, len, lane);
+		break;
 	case KRT_REC_THREAD:
 		if (ENOUGH(krt_rec_thread))
 			thread_record(e, r, lane);
@@ -369,10 +397,18 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 		if (ENOUGH(krt_rec_mark))
 			mark_record(e, r);
 		break;
-	case KRT_REC_STACK: krt_stack_record(&e->obj, r, len); break;
-	case KRT_REC_MODULE: krt_module_record(&e->obj, r, len); break;
-	case KRT_REC_KERNEL: krt_kernel_record(&e->obj, r, len); break;
-	case KRT_REC_PARAMS: krt_params_record(e, r, len); break;
+	case KRT_REC_STACK:
+		krt_stack_record(&e->obj, r, len);
+		break;
+	case KRT_REC_MODULE:
+		krt_module_record(&e->obj, r, len);
+		break;
+	case KRT_REC_KERNEL:
+		krt_kernel_record(&e->obj, r, len);
+		break;
+	case KRT_REC_PARAMS:
+		krt_params_record(e, r, len);
+		break;
 	case KRT_REC_CONTEXT:
 		if (ENOUGH(krt_rec_context))
 			krt_context_describe(&e->obj, r);
@@ -388,13 +424,15 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 	case KRT_REC_PAD:
 	case KRT_REC_CONT: /* the reader has joined it */
 	case KRT_REC_STRING:
-	case KRT_REC_DEVICE: break;
+	case KRT_REC_DEVICE:
+		break;
 	}
 #undef ENOUGH
 	return e->heap.failed ? -ENOMEM : 0;
 }
 
-/* --- the end ----------------------------------------------------------------------------------- */
+/* --- the end -----------------------------------------------------------------------------------
+ */
 
 void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 {
@@ -408,7 +446,8 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 	if (dropped)
 		krt_reason(e, KRT_REASON_DROPPED, "%llu records", (unsigned long long)dropped);
 	if (e->malformed)
-		krt_reason(e, KRT_REASON_DROPPED, "%llu malformed records were left out", (unsigned long long)e->malformed);
+		krt_reason(e, KRT_REASON_DROPPED, "%llu malformed records were left out",
+			   (unsigned long long)e->malformed);
 	if (!e->cov.calls)
 		krt_coverage_reason(&e->cov, KRT_REASON_NO_CUDA, NULL);
 	if (e->heap.failed)
@@ -423,7 +462,8 @@ int krt_engine_report(const struct krt_engine *e, struct krt_report *r)
 		return -ENOMEM;
 	p->coverage = e->cov;
 	if (e->heap.failed)
-		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL, "the analysis ran out of memory");
+		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL,
+				    "the analysis ran out of memory");
 	p->records = e->records;
 	p->bytes = e->bytes;
 	p->peak_bytes = e->heap.peak;
@@ -440,7 +480,8 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_sync_free(e);
 	krt_launch_free(e);
 	for (uint32_t i = 0; i < e->lanes; i++)
-		krt_heap_free(&e->heap, e->lane[i].declared, e->lane[i].declared_cap * sizeof(*e->lane[i].declared));
+		krt_heap_free(&e->heap, e->lane[i].declared,
+			      e->lane[i].declared_cap * sizeof(*e->lane[i].declared));
 	krt_heap_free(&e->heap, e->lane, e->lanes * sizeof(*e->lane));
 	krt_memory_free(&e->mem);
 	krt_objects_free(&e->obj);

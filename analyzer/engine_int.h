@@ -34,7 +34,7 @@ struct krt_declared {
 
 struct krt_lane {
 	uint64_t thread; /* serial */
-	uint64_t ctx;    /* the last current context that a call named, 0: none */
+	uint64_t ctx;	 /* the last current context that a call named, 0: none */
 	uint64_t inside; /* token of the host function that runs, 0: none */
 	struct krt_declared *declared;
 	uint32_t ndeclared, declared_cap;
@@ -45,18 +45,18 @@ struct krt_pair {
 	enum krt_rule_id rule;
 	enum krt_confidence confidence;
 	enum krt_finding_view view;
-	struct krt_op_info *cur, *prev;   /* counted; prev NULL: none */
+	struct krt_op_info *cur, *prev; /* counted; prev NULL: none */
 	const char *cur_what, *prev_what;
 	uint8_t cur_know, prev_know;
-	const struct krt_mem *mem;        /* NULL: none; alive until the pairs are flushed */
-	uint64_t from, end;               /* addresses shared; equal: not known */
+	const struct krt_mem *mem; /* NULL: none; alive until the pairs are flushed */
+	uint64_t from, end;	   /* addresses shared; equal: not known */
 	bool same_op;
-	uint32_t next;                    /* of the same earlier operation, 0: none */
+	uint32_t next; /* of the same earlier operation, 0: none */
 };
 
 struct krt_found {
 	uint64_t key;
-	struct krt_finding f;             /* strings of its own on the heap */
+	struct krt_finding f; /* strings of its own on the heap */
 	uint32_t alloc_stack, freed_stack;
 	UT_hash_handle hh;
 };
@@ -65,7 +65,11 @@ struct krt_found {
 #define KRT_RELEASES 16
 struct krt_flag {
 	uint64_t key;
-	struct { uint64_t value, seq; struct krt_snapshot *snap; krt_domain domain; } release[KRT_RELEASES];
+	struct {
+		uint64_t value, seq;
+		struct krt_snapshot *snap;
+		krt_domain domain;
+	} release[KRT_RELEASES];
 	unsigned count; /* ever; the last KRT_RELEASES are kept */
 	UT_hash_handle hh;
 };
@@ -75,13 +79,13 @@ struct krt_value_wait {
 	struct krt_stream_info *stream; /* counted */
 };
 #define KRT_VALUE_WAITS 1024
-#define KRT_FLAGS_MAX   4096 /* beyond, waits are taken as met by something unseen */
+#define KRT_FLAGS_MAX	4096 /* beyond, waits are taken as met by something unseen */
 
 struct krt_token {
 	uint64_t key;
 	struct krt_snapshot *snap; /* NULL: not known yet */
-	struct krt_stamp stamp;    /* host functions: the operation, */
-	bool entered, left;        /* and how far it has come */
+	struct krt_stamp stamp;	   /* host functions: the operation, */
+	bool entered, left;	   /* and how far it has come */
 	UT_hash_handle hh;
 };
 #define KRT_TOKENS_MAX 65536
@@ -123,15 +127,16 @@ struct krt_engine {
 	struct krt_memory mem;
 	struct krt_coverage cov;
 	uint64_t records, bytes, malformed;
-	bool initialised, finished, exiting, used; /* exiting: the call at hand began after exit handlers did */
+	bool initialised, finished, exiting,
+		used; /* exiting: the call at hand began after exit handlers did */
 	uint64_t exit_ticket;
 	int driver_version;
 
 	struct krt_lane *lane;
 	uint32_t lanes;
 	const struct krt_call *call; /* in hand */
-	uint64_t last_ctx;           /* the last context that any call named */
-	bool judge;                  /* its accesses are judged and remembered */
+	uint64_t last_ctx;	     /* the last context that any call named */
+	bool judge;		     /* its accesses are judged and remembered */
 
 	struct krt_wait_memory host_waits;
 
@@ -154,22 +159,25 @@ struct krt_engine {
 	uint64_t work_site[KRT_WORK_SITES], work_count[KRT_WORK_SITES], work;
 	unsigned work_sites;
 
-	uint64_t since_sweep, sweep_after; /* accesses remembered since the last sweep, and the limit */
+	uint64_t since_sweep,
+		sweep_after; /* accesses remembered since the last sweep, and the limit */
 };
 
 /* --- engine.c ---------------------------------------------------------------- */
 
 /* Streams of the call in hand.  NULL: no memory. */
 struct krt_context_info *krt_call_context(struct krt_engine *e, const struct krt_call *c);
-struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_call *c, uint64_t handle);
+struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_call *c,
+					uint64_t handle);
 struct krt_lane *krt_call_lane(struct krt_engine *e, unsigned lane);
-void krt_reason(struct krt_engine *e, enum krt_reason why, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void krt_reason(struct krt_engine *e, enum krt_reason why, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* --- sync.c ------------------------------------------------------------------ */
 
 /* An operation on a stream: made, ordered after what it must follow. NULL: no memory. */
-struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-				enum krt_op_class class);
+struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c,
+				struct krt_stream_info *s, enum krt_op_class class);
 /* Does the stream capture?  Then the call is counted and has no effect. */
 bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s);
 /*
@@ -178,8 +186,9 @@ bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s);
  * such thing); ctx: the context whose streams, or whose device, a larger edge
  * is about.
  */
-void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem, struct krt_stream_info *s,
-		   const struct krt_op_info *op, const struct krt_snapshot *before, struct krt_context_info *ctx);
+void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
+		   struct krt_stream_info *s, const struct krt_op_info *op,
+		   const struct krt_snapshot *before, struct krt_context_info *ctx);
 /*
  * The CPU acts in the call in hand: is prev ordered with it because a host
  * function does so?  What the function's stream held is done, and what waits for
@@ -188,8 +197,8 @@ void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
 bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *prev);
 void krt_sync_op(struct krt_engine *e, const struct krt_call *c);
 /* A launch attribute that records an event before the kernel has completed. */
-void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event, struct krt_stream_info *s,
-		      struct krt_snapshot *snap);
+void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event,
+		      struct krt_stream_info *s, struct krt_snapshot *snap);
 /* A kernel is given the address of a flag word: it may spin on it. */
 void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t addr);
 void krt_sync_free(struct krt_engine *e);
@@ -200,35 +209,37 @@ void krt_sync_free(struct krt_engine *e);
 struct krt_shape {
 	uint64_t addr, width, rows, pitch, slices, slice_pitch;
 	struct krt_mem *array; /* addr is an offset in it; NULL: an address */
-	bool host;             /* in a host role: an unknown address is pageable memory */
+	bool host;	       /* in a host role: an unknown address is pageable memory */
 };
 
 struct krt_touch {
 	struct krt_op_info *op;
 	struct krt_stream_info *stream; /* NULL: the host */
-	unsigned kind;                  /* enum krt_access_kind */
+	unsigned kind;			/* enum krt_access_kind */
 	enum krt_knowledge know;
 	uint16_t item;
 	enum krt_sem_read read[KRT_VIEWS]; /* a source that is not read in stream order */
-	bool forget;                    /* judged, but not remembered: consumed by the call */
-	const struct krt_mem *only;     /* what lies outside is left alone (it is out of bounds) */
+	bool forget;			   /* judged, but not remembered: consumed by the call */
+	const struct krt_mem *only; /* what lies outside is left alone (it is out of bounds) */
 };
 
 void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s);
 /* A kernel's parameter holds `addr`; plain: the parameter is exactly that pointer. */
 void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain);
 /* The CPU reads or writes [addr, addr+len). */
-void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len, bool write);
+void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
+		    bool write);
 /* In which views nothing orders prev before the operation of stream s (NULL: the host). */
-bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev, const struct krt_stream_info *s,
-		   enum krt_finding_view *view);
+bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
+		   const struct krt_stream_info *s, enum krt_finding_view *view);
 /* Everything that may still use mem, at its free by op (stream NULL: by the host). */
-void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s, struct krt_mem *mem,
-		    enum krt_rule_id rule);
+void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
+		    struct krt_mem *mem, enum krt_rule_id rule);
 /* A stream-ordered free meets its allocation. */
 void krt_touch_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem);
 /* A range of host memory ends. */
-void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len);
+void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t addr,
+			uint64_t len);
 enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *s);
 /* Forgets what can meet nothing any more. */
 void krt_sweep(struct krt_engine *e);
@@ -247,9 +258,11 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c);
 /* Adds to the pair of the same rule, earlier operation and allocation, or begins one. */
 void krt_pair_add(struct krt_engine *e, const struct krt_pair *p);
 /* Is there a pair with this earlier operation in this allocation already? */
-bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev, const struct krt_mem *mem);
+bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev,
+		    const struct krt_mem *mem);
 /* [from, end) of an allocation as a finding's buffer; strings are borrowed. */
-void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t from, uint64_t end, struct krt_buffer *b);
+void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t from, uint64_t end,
+		   struct krt_buffer *b);
 void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
 /* The gathered pairs become findings. */
 void krt_pairs_flush(struct krt_engine *e);
@@ -268,8 +281,8 @@ void krt_site_work(struct krt_engine *e, const struct krt_call *c);
 /* The host waited here. */
 void krt_site_sync(struct krt_engine *e, const struct krt_call *c);
 /* A wait or sync of an event met (or not) a record. */
-void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev, bool recorded,
-		   const char *stream);
+void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev,
+		   bool recorded, const char *stream);
 void krt_sites_finish(struct krt_engine *e);
 void krt_sites_free(struct krt_engine *e);
 

@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 struct krt_heap {
-	size_t used, peak;       /* bytes handed out */
-	unsigned long count;     /* allocations tried so far */
-	unsigned long fail_at;   /* the allocation with this number fails (from 1), 0: none */
+	size_t used, peak;     /* bytes handed out */
+	unsigned long count;   /* allocations tried so far */
+	unsigned long fail_at; /* the allocation with this number fails (from 1), 0: none */
 	bool failed;
 };
 

@@ -32,7 +32,9 @@ uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
 	for (unsigned i = 0; i < s->depth && n < FRAMES; i++) {
 		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
 
-		if (!n && m && (m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER || m->role == KRT_MODULE_CUDA))
+		if (!n && m &&
+		    (m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER ||
+		     m->role == KRT_MODULE_CUDA))
 			continue;
 		h = (h ^ s->pc[i]) * 0x100000001b3ull;
 		h ^= h >> 31;
@@ -99,8 +101,8 @@ void krt_site_sync(struct krt_engine *e, const struct krt_call *c)
 	memcpy(s->seen, e->work_count, sizeof(s->seen));
 }
 
-void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev, bool recorded,
-		   const char *stream)
+void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev,
+		   bool recorded, const char *stream)
 {
 	struct krt_heap *heap = &e->heap;
 	uint64_t key = krt_call_site(e, c->rec->stack);
@@ -137,7 +139,8 @@ void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct 
 		if (ev->name)
 			snprintf(text, sizeof(text), "event \"%.48s\"", ev->name);
 		else
-			snprintf(text, sizeof(text), "event 0x%llx", (unsigned long long)ev->handle);
+			snprintf(text, sizeof(text), "event 0x%llx",
+				 (unsigned long long)ev->handle);
 		s->event = krt_heap_strdup(heap, text);
 		s->stream = krt_heap_strdup(heap, stream);
 	}
@@ -163,9 +166,10 @@ static void site_finding(struct krt_engine *e, struct krt_facts *f, unsigned api
 void krt_sites_finish(struct krt_engine *e)
 {
 	for (struct krt_site *s = e->sites; s; s = s->hh.next) {
-		struct krt_facts f = { .rule = KRT_RULE_PERF_SYNC_HOT };
+		struct krt_facts f = {.rule = KRT_RULE_PERF_SYNC_HOT};
 
-		if (s->count < e->cfg.hot_min || s->worked + 1 < e->cfg.hot_min || s->worked * 2 < s->rounds)
+		if (s->count < e->cfg.hot_min || s->worked + 1 < e->cfg.hot_min ||
+		    s->worked * 2 < s->rounds)
 			continue;
 		f.cur.what = "sync";
 		f.cur.stream = "host";
@@ -175,7 +179,7 @@ void krt_sites_finish(struct krt_engine *e)
 		site_finding(e, &f, s->api, s->stack);
 	}
 	for (struct krt_wait_site *s = e->wait_sites; s; s = s->hh.next) {
-		struct krt_facts f = { .rule = KRT_RULE_EVENT_UNRECORDED };
+		struct krt_facts f = {.rule = KRT_RULE_EVENT_UNRECORDED};
 
 		if (!s->unrecorded || s->unrecorded != s->total || !s->event || !s->stream)
 			continue;
@@ -194,11 +198,11 @@ void krt_sites_free(struct krt_engine *e)
 	struct krt_site *s, *stmp;
 	struct krt_wait_site *w, *wtmp;
 
-	HASH_ITER(hh, e->sites, s, stmp) {
+	HASH_ITER (hh, e->sites, s, stmp) {
 		HASH_DELETE(hh, e->sites, s);
 		krt_heap_free(heap, s, sizeof(*s));
 	}
-	HASH_ITER(hh, e->wait_sites, w, wtmp) {
+	HASH_ITER (hh, e->wait_sites, w, wtmp) {
 		HASH_DELETE(hh, e->wait_sites, w);
 		krt_heap_freestr(heap, w->stream);
 		krt_heap_freestr(heap, w->event);

@@ -31,14 +31,23 @@ void krt_launch_note(struct krt_engine *e, const struct krt_call *c)
 	d->flags = c->flags;
 }
 
-static void touch_declared(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, uint64_t len, unsigned flags,
-			   enum krt_knowledge know)
+static void touch_declared(struct krt_engine *e, struct krt_op_info *op, uint64_t addr,
+			   uint64_t len, unsigned flags, enum krt_knowledge know)
 {
-	struct krt_touch t = { .op = op, .stream = op->stream, .know = know };
-	struct krt_shape s = { .addr = addr, .width = len, .rows = 1, .pitch = len, .slices = 1, .slice_pitch = len };
+	struct krt_touch t = {.op = op, .stream = op->stream, .know = know};
+	struct krt_shape s = {.addr = addr,
+			      .width = len,
+			      .rows = 1,
+			      .pitch = len,
+			      .slices = 1,
+			      .slice_pitch = len};
 	/* KRTSAN_* of the annotation header, KRT_KERNELS_* of the kernels file */
-	static const struct { unsigned flag, kind; } kinds[] = {
-		{ 1, KRT_ACC_READ }, { 2, KRT_ACC_WRITE }, { 4, KRT_ACC_ATOMIC },
+	static const struct {
+		unsigned flag, kind;
+	} kinds[] = {
+		{1, KRT_ACC_READ},
+		{2, KRT_ACC_WRITE},
+		{4, KRT_ACC_ATOMIC},
 	};
 
 	/* atomic says how it reads and writes */
@@ -52,7 +61,8 @@ static void touch_declared(struct krt_engine *e, struct krt_op_info *op, uint64_
 }
 
 /* Takes what the thread declared for the stream: judged when op is given, dropped when not. */
-static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, struct krt_op_info *op)
+static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+		     struct krt_op_info *op)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
 	uint32_t n = 0;
@@ -122,7 +132,7 @@ struct params {
 
 static struct params params_of(struct krt_engine *e, const struct krt_call *c)
 {
-	struct params p = { 0 };
+	struct params p = {0};
 	struct krt_params head;
 	struct krt_shared *shared;
 	uint32_t id;
@@ -133,7 +143,7 @@ static struct params params_of(struct krt_engine *e, const struct krt_call *c)
 		memcpy(&id, c->params.data, 4);
 		HASH_FIND(hh, e->shared, &id, sizeof(id), shared);
 		if (shared)
-			p = (struct params){ shared->kernel, shared->bytes, shared->len, true };
+			p = (struct params){shared->kernel, shared->bytes, shared->len, true};
 	} else if (c->params_kind == KRT_BLOB_PARAMS && c->params.len >= sizeof(head)) {
 		memcpy(&head, c->params.data, sizeof(head));
 		p.kernel = head.kernel;
@@ -161,7 +171,8 @@ static bool pointer_like(const struct krt_engine *e, uint64_t v)
 
 /* fn for every word of the parameters that leads to memory; plain: it is the whole parameter. */
 static void scan(struct krt_engine *e, const struct params *p, struct krt_op_info *op,
-		 void (*fn)(struct krt_engine *e, struct krt_op_info *op, uint64_t value, bool plain))
+		 void (*fn)(struct krt_engine *e, struct krt_op_info *op, uint64_t value,
+			    bool plain))
 {
 	const struct krt_kernel_info *k = krt_kernel_get(&e->obj, p->kernel);
 
@@ -208,8 +219,9 @@ static void file_access(void *user, const struct krt_kernels_access *a)
 static bool from_kernels_file(struct krt_engine *e, struct krt_op_info *op, const struct params *p,
 			      const struct launch_size *size)
 {
-	struct krt_kernel_info *k = e->cfg.kernels && p->known ? krt_kernel_get(&e->obj, p->kernel) : NULL;
-	struct from_file user = { .e = e, .op = op };
+	struct krt_kernel_info *k =
+		e->cfg.kernels && p->known ? krt_kernel_get(&e->obj, p->kernel) : NULL;
+	struct from_file user = {.e = e, .op = op};
 	struct krt_kernels_launch l;
 
 	if (!k)
@@ -220,7 +232,8 @@ static bool from_kernels_file(struct krt_engine *e, struct krt_op_info *op, cons
 	}
 	if (!k->line)
 		return false;
-	l = (struct krt_kernels_launch){ .param = k->param, .nparams = k->nparams, .params = p->bytes, .len = p->len };
+	l = (struct krt_kernels_launch){
+		.param = k->param, .nparams = k->nparams, .params = p->bytes, .len = p->len};
 	memcpy(l.grid, size->grid, sizeof(l.grid));
 	memcpy(l.block, size->block, sizeof(l.block));
 	return krt_kernels_eval(k->line, &l, file_access, &user) == KRT_KERNELS_DECLARED;
@@ -228,8 +241,8 @@ static bool from_kernels_file(struct krt_engine *e, struct krt_op_info *op, cons
 
 /* --- launches ------------------------------------------------------------------------ */
 
-static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op, const struct params *p,
-			 const struct launch_size *size)
+static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
+			 const struct params *p, const struct launch_size *size)
 {
 	/* a flag that another stream sets may be what it waits for: given up quietly */
 	if (e->flags)
@@ -242,8 +255,8 @@ static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct 
 	scan(e, p, op, krt_touch_pointer);
 }
 
-static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, bool coop,
-		   const struct launch_size *size)
+static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+		   bool coop, const struct launch_size *size)
 {
 	struct params p = params_of(e, c);
 	struct krt_op_info *op;
@@ -354,7 +367,7 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 
 void krt_launch_op(struct krt_engine *e, const struct krt_call *c)
 {
-	struct launch_size size = { 0 };
+	struct launch_size size = {0};
 	struct krt_stream_info *s;
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -365,13 +378,18 @@ void krt_launch_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_LAUNCH:
 		launch(e, c, krt_call_stream(e, c, c->stream), c->api->flags & KRT_F_COOP, &size);
 		break;
-	case KRT_OP_LAUNCH_EX: launch_ex(e, c); break;
-	case KRT_OP_LAUNCH_MULTI: launch_multi(e, c); break;
+	case KRT_OP_LAUNCH_EX:
+		launch_ex(e, c);
+		break;
+	case KRT_OP_LAUNCH_MULTI:
+		launch_multi(e, c);
+		break;
 	case KRT_OP_LAUNCH_LEGACY:
 		s = krt_call_stream(e, c, krt_has(c, KRT_ROLE_STREAM) ? c->stream : 0);
 		launch(e, c, s, false, &size);
 		break;
-	default: break;
+	default:
+		break;
 	}
 }
 
@@ -380,7 +398,7 @@ void krt_launch_free(struct krt_engine *e)
 	struct krt_heap *heap = &e->heap;
 	struct krt_shared *p, *tmp;
 
-	HASH_ITER(hh, e->shared, p, tmp) {
+	HASH_ITER (hh, e->shared, p, tmp) {
 		HASH_DELETE(hh, e->shared, p);
 		krt_heap_free(heap, p->bytes, p->len);
 		krt_heap_free(heap, p, sizeof(*p));

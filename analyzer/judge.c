@@ -32,7 +32,8 @@ static uint32_t first_pair(const struct krt_engine *e, const struct krt_op_info 
 	return prev && prev->round == e->round ? prev->first_pair : 0;
 }
 
-bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev, const struct krt_mem *mem)
+bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev,
+		    const struct krt_mem *mem)
 {
 	for (uint32_t i = first_pair(e, prev); i; i = e->pair[i].next)
 		if (e->pair[i].mem == mem)
@@ -88,7 +89,8 @@ static const char *api_base(unsigned api)
 	return api < KRT_NR_APIS ? krt_api[api].base : "?";
 }
 
-static const char *op_api(const struct krt_engine *e, const struct krt_op_info *op, char *buf, size_t len)
+static const char *op_api(const struct krt_engine *e, const struct krt_op_info *op, char *buf,
+			  size_t len)
 {
 	const struct krt_kernel_info *k = op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
 
@@ -97,20 +99,28 @@ static const char *op_api(const struct krt_engine *e, const struct krt_op_info *
 		return buf;
 	}
 	switch (krt_api[op->api].op) {
-	case KRT_OP_NOTE_HOST_READ: return "host read";
-	case KRT_OP_NOTE_HOST_WRITE: return "host write";
-	default: return api_base(op->api);
+	case KRT_OP_NOTE_HOST_READ:
+		return "host read";
+	case KRT_OP_NOTE_HOST_WRITE:
+		return "host write";
+	default:
+		return api_base(op->api);
 	}
 }
 
 static const char *know_text(unsigned know)
 {
 	switch ((enum krt_knowledge)know) {
-	case KRT_KNOW_API: return "api";
-	case KRT_KNOW_ANNOTATION: return "annotation";
-	case KRT_KNOW_KERNELS_FILE: return "kernels-file";
-	case KRT_KNOW_POINTER: return "scan";
-	case KRT_KNOW_WORD: return "scan";
+	case KRT_KNOW_API:
+		return "api";
+	case KRT_KNOW_ANNOTATION:
+		return "annotation";
+	case KRT_KNOW_KERNELS_FILE:
+		return "kernels-file";
+	case KRT_KNOW_POINTER:
+		return "scan";
+	case KRT_KNOW_WORD:
+		return "scan";
 	}
 	return "api";
 }
@@ -174,8 +184,9 @@ static const struct krt_stream_info *stream_of_domain(const struct krt_engine *e
 	return NULL;
 }
 
-static void order_facts(const struct krt_engine *e, const struct krt_op_info *cur, const struct krt_op_info *prev,
-			struct krt_facts *f, char *other, size_t other_len)
+static void order_facts(const struct krt_engine *e, const struct krt_op_info *cur,
+			const struct krt_op_info *prev, struct krt_facts *f, char *other,
+			size_t other_len)
 {
 	const struct krt_wait_memory *w = cur->stream ? &cur->stream->waits : &e->host_waits;
 	krt_domain to = prev->stream ? prev->stream->domain : 0;
@@ -207,10 +218,13 @@ static void order_facts(const struct krt_engine *e, const struct krt_op_info *cu
 
 /* --- findings ----------------------------------------------------------------------- */
 
-static enum krt_level level_of(enum krt_rule_id rule, enum krt_confidence c, enum krt_finding_view v)
+static enum krt_level level_of(enum krt_rule_id rule, enum krt_confidence c,
+			       enum krt_finding_view v)
 {
 	enum krt_level l = krt_rules[rule].level;
-	enum krt_level of_c = c == KRT_CERTAIN ? KRT_LEVEL_ERROR : c == KRT_LIKELY ? KRT_LEVEL_WARNING : KRT_LEVEL_NOTE;
+	enum krt_level of_c = c == KRT_CERTAIN	? KRT_LEVEL_ERROR
+			      : c == KRT_LIKELY ? KRT_LEVEL_WARNING
+						: KRT_LEVEL_NOTE;
 
 	if (of_c < l)
 		l = of_c;
@@ -280,15 +294,16 @@ static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct 
  * The finding of a key: a new one, or NULL when it only counts.  Possible ones
  * beyond possible_max are counted and not kept.
  */
-static struct krt_found *admit(struct krt_engine *e, uint64_t key, enum krt_rule_id rule, enum krt_confidence conf,
-			       enum krt_finding_view view)
+static struct krt_found *admit(struct krt_engine *e, uint64_t key, enum krt_rule_id rule,
+			       enum krt_confidence conf, enum krt_finding_view view)
 {
 	struct krt_found *f = found_get(e, key);
 	enum krt_level level = level_of(rule, conf, view);
 
 	if (f) {
-		bool stronger = level > f->f.level || (level == f->f.level && conf > f->f.confidence) ||
-				(level == f->f.level && conf == f->f.confidence && view < f->f.view);
+		bool stronger =
+			level > f->f.level || (level == f->f.level && conf > f->f.confidence) ||
+			(level == f->f.level && conf == f->f.confidence && view < f->f.view);
 
 		f->f.count++;
 		if (!stronger)
@@ -320,9 +335,10 @@ static struct krt_found *admit(struct krt_engine *e, uint64_t key, enum krt_rule
 	return f;
 }
 
-static void side_of(struct krt_engine *e, const struct krt_op_info *op, const char *what, unsigned know,
-		    const struct krt_pair *p, struct krt_side *side, struct krt_operation *out, char *api, size_t api_len,
-		    char *stream, size_t stream_len)
+static void side_of(struct krt_engine *e, const struct krt_op_info *op, const char *what,
+		    unsigned know, const struct krt_pair *p, struct krt_side *side,
+		    struct krt_operation *out, char *api, size_t api_len, char *stream,
+		    size_t stream_len)
 {
 	const struct krt_kernel_info *k = op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
 
@@ -354,7 +370,8 @@ static uint64_t op_key(uint64_t h, const struct krt_op_info *op)
 
 static uint64_t op_print(const struct krt_engine *e, uint64_t h, const struct krt_op_info *op)
 {
-	const struct krt_kernel_info *k = op && op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
+	const struct krt_kernel_info *k =
+		op && op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
 
 	if (!op)
 		return mix(h, 0);
@@ -364,8 +381,9 @@ static uint64_t op_print(const struct krt_engine *e, uint64_t h, const struct kr
 
 static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 {
-	char cur_api[256], prev_api[256], cur_stream[160], prev_stream[160], other[160], buffer[256];
-	struct krt_facts facts = { .rule = p->rule, .confidence = p->confidence, .view = p->view };
+	char cur_api[256], prev_api[256], cur_stream[160], prev_stream[160], other[160],
+		buffer[256];
+	struct krt_facts facts = {.rule = p->rule, .confidence = p->confidence, .view = p->view};
 	struct krt_found *f;
 	uint64_t key = mix(0, p->rule), print;
 
@@ -391,11 +409,11 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 		f->freed_stack = p->mem->freed.seq ? p->mem->freed.stack : 0;
 	}
 	f->f.fingerprint = print;
-	side_of(e, p->cur, p->cur_what, p->cur_know, p, &facts.cur, &f->f.current, cur_api, sizeof(cur_api), cur_stream,
-		sizeof(cur_stream));
+	side_of(e, p->cur, p->cur_what, p->cur_know, p, &facts.cur, &f->f.current, cur_api,
+		sizeof(cur_api), cur_stream, sizeof(cur_stream));
 	if (p->prev) {
-		side_of(e, p->prev, p->prev_what, p->prev_know, p, &facts.prev, &f->f.previous, prev_api, sizeof(prev_api),
-			prev_stream, sizeof(prev_stream));
+		side_of(e, p->prev, p->prev_what, p->prev_know, p, &facts.prev, &f->f.previous,
+			prev_api, sizeof(prev_api), prev_stream, sizeof(prev_stream));
 		order_facts(e, p->cur, p->prev, &facts, other, sizeof(other));
 	}
 	facts.same_op = p->same_op;
@@ -417,11 +435,14 @@ void krt_pairs_flush(struct krt_engine *e)
 	e->round++;
 }
 
-void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape, uint32_t alloc_stack)
+void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape,
+	      uint32_t alloc_stack)
 {
 	enum krt_level level;
 	struct krt_found *f;
-	uint64_t key = mix(mix(mix(0, facts->rule), shape->current.stack_id), shape->previous.stack_id), print, count;
+	uint64_t key = mix(mix(mix(0, facts->rule), shape->current.stack_id),
+			   shape->previous.stack_id),
+		 print, count;
 
 	key = mix_text(mix_text(key, facts->cur.api), facts->prev.api);
 	key = mix_text(key, shape->buffer.allocated_by);
@@ -429,7 +450,8 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 	if (!f)
 		return;
 	count = f->f.count;
-	print = mix_text(mix_text(mix_text(14695981039346656037ull, krt_rules[facts->rule].id), facts->cur.api),
+	print = mix_text(mix_text(mix_text(14695981039346656037ull, krt_rules[facts->rule].id),
+				  facts->cur.api),
 			 facts->prev.api);
 	print = mix_text(mix_text(print, shape->buffer.kind), shape->buffer.allocated_by);
 	level = f->f.level;
@@ -453,7 +475,8 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 
 /* --- the report ----------------------------------------------------------------------- */
 
-static bool copy_stack(const struct krt_engine *e, struct krt_arena *a, uint32_t id, struct krt_stack *out)
+static bool copy_stack(const struct krt_engine *e, struct krt_arena *a, uint32_t id,
+		       struct krt_stack *out)
 {
 	const struct krt_stack_info *s = id ? krt_stack_get(&e->obj, id) : NULL;
 
@@ -474,8 +497,8 @@ static bool copy_stack(const struct krt_engine *e, struct krt_arena *a, uint32_t
 			continue;
 		out->frame[i].module = krt_arena_strdup(a, m->path);
 		out->frame[i].offset = s->pc[i] - m->bias;
-		out->frame[i].internal = m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER ||
-					 m->role == KRT_MODULE_CUDA;
+		out->frame[i].internal = m->role == KRT_MODULE_KRTSAN ||
+					 m->role == KRT_MODULE_DRIVER || m->role == KRT_MODULE_CUDA;
 	}
 	return true;
 }
@@ -507,8 +530,10 @@ int krt_judge_report(const struct krt_engine *e, struct krt_report *r)
 			return -ENOMEM;
 		*out = f->f;
 		if (!copy_text(r->arena, &out->message) || !copy_text(r->arena, &out->fix) ||
-		    !copy_text(r->arena, &out->order_exists) || !copy_text(r->arena, &out->order_missing) ||
-		    !copy_text(r->arena, &out->buffer.name) || !copy_operation(e, r->arena, &out->current) ||
+		    !copy_text(r->arena, &out->order_exists) ||
+		    !copy_text(r->arena, &out->order_missing) ||
+		    !copy_text(r->arena, &out->buffer.name) ||
+		    !copy_operation(e, r->arena, &out->current) ||
 		    !copy_operation(e, r->arena, &out->previous) ||
 		    !copy_stack(e, r->arena, f->alloc_stack, &out->buffer.allocated_at) ||
 		    !copy_stack(e, r->arena, f->freed_stack, &out->buffer.freed_at)) {
@@ -526,7 +551,7 @@ void krt_judge_free(struct krt_engine *e)
 	struct krt_found *f, *tmp;
 
 	krt_pairs_flush(e);
-	HASH_ITER(hh, e->found, f, tmp) {
+	HASH_ITER (hh, e->found, f, tmp) {
 		HASH_DELETE(hh, e->found, f);
 		drop_texts(e, &f->f);
 		krt_heap_free(heap, f, sizeof(*f));

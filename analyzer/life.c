@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-static struct krt_mem *add(struct krt_engine *e, const struct krt_call *c, uint64_t base, uint64_t size,
-			   enum krt_mem_kind kind)
+static struct krt_mem *add(struct krt_engine *e, const struct krt_call *c, uint64_t base,
+			   uint64_t size, enum krt_mem_kind kind)
 {
 	struct krt_mem *m;
 
@@ -57,8 +57,8 @@ static void host_devptr(struct krt_engine *e, const struct krt_call *c)
 	if (!m || !c->out_addr || krt_mem_at(&e->mem, c->out_addr) == m)
 		return;
 	/* the pointer may be into the middle: the alias begins there */
-	alias = krt_mem_add(&e->mem, c->out_addr, m->node.key + m->size - c->addr, m->kind, m->space,
-			    m->space_off + (c->addr - m->node.key), c);
+	alias = krt_mem_add(&e->mem, c->out_addr, m->node.key + m->size - c->addr, m->kind,
+			    m->space, m->space_off + (c->addr - m->node.key), c);
 	if (!alias)
 		return;
 	alias->alias = true;
@@ -69,9 +69,12 @@ static void host_devptr(struct krt_engine *e, const struct krt_call *c)
 static void array_create(struct krt_engine *e, const struct krt_call *c)
 {
 	/* bytes of one channel, by CUarray_format; others are not known */
-	static const uint8_t width[0x21] = { [0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2,
-					     [0x0a] = 4, [0x10] = 2, [0x20] = 4 };
-	struct { uint64_t width, height, depth; uint32_t format, channels; } d = { 0 };
+	static const uint8_t width[0x21] = {[0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1,
+					    [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4};
+	struct {
+		uint64_t width, height, depth;
+		uint32_t format, channels;
+	} d = {0};
 	struct krt_mem *a;
 
 	if (!c->out_handle)
@@ -82,7 +85,8 @@ static void array_create(struct krt_engine *e, const struct krt_call *c)
 		return;
 	a->ctx = krt_call_context(e, c);
 	if (c->array_desc.len >= 32) {
-		memcpy(&d, c->array_desc.data, sizeof(d) < c->array_desc.len ? sizeof(d) : c->array_desc.len);
+		memcpy(&d, c->array_desc.data,
+		       sizeof(d) < c->array_desc.len ? sizeof(d) : c->array_desc.len);
 	} else if (c->array_desc.len >= 24) {
 		memcpy(&d, c->array_desc.data, 16);
 		memcpy(&d.format, (const char *)c->array_desc.data + 16, 8);
@@ -93,7 +97,8 @@ static void array_create(struct krt_engine *e, const struct krt_call *c)
 		return;
 	a->row = d.width * d.channels * width[d.format];
 	a->height = d.height ? d.height : 1;
-	/* level 0 of a mipmapped array stands for all of it only by its handle: no size is known then */
+	/* level 0 of a mipmapped array stands for all of it only by its handle: no size is known
+	 * then */
 	if (!krt_has(c, KRT_ROLE_U32))
 		a->size = a->row * a->height * (d.depth ? d.depth : 1);
 }
@@ -116,7 +121,8 @@ static void module_global(struct krt_engine *e, const struct krt_call *c)
 	struct krt_mem *m = krt_mem_base(&e->mem, c->out_addr);
 
 	/* asked for again and again: one allocation with the module's life */
-	if (!c->out_addr || !c->out_size || (m && m->kind == KRT_MEM_GLOBAL && m->size == c->out_size))
+	if (!c->out_addr || !c->out_size ||
+	    (m && m->kind == KRT_MEM_GLOBAL && m->size == c->out_size))
 		return;
 	m = krt_mem_add(&e->mem, c->out_addr, c->out_size, KRT_MEM_GLOBAL, NULL, 0, c);
 	if (!m)
@@ -137,7 +143,9 @@ static void imported(struct krt_engine *e, const struct krt_call *c, uint64_t si
 	if (!size) {
 		struct krt_mem *next = krt_mem_from(&e->mem, c->out_addr);
 
-		size = next && next->node.key - c->out_addr < 1ull << 40 ? next->node.key - c->out_addr : 1ull << 30;
+		size = next && next->node.key - c->out_addr < 1ull << 40
+			       ? next->node.key - c->out_addr
+			       : 1ull << 30;
 	}
 	m = add(e, c, c->out_addr, size, KRT_MEM_IMPORTED);
 	if (m)
@@ -162,14 +170,16 @@ static void vmm_map(struct krt_engine *e, const struct krt_call *c)
 /* --- frees ------------------------------------------------------------------------------ */
 
 /* Who frees: an operation of a stream, or the host. */
-static struct krt_op_info *free_op(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s)
+static struct krt_op_info *free_op(struct krt_engine *e, const struct krt_call *c,
+				   struct krt_stream_info *s)
 {
 	return s ? krt_enqueue(e, c, s, KRT_OPC_FREE) : krt_op_new(&e->obj, c, NULL, KRT_OPC_FREE);
 }
 
 /* Judged, and out of the books. */
-static void end_memory(struct krt_engine *e, const struct krt_call *c, struct krt_mem *m, struct krt_op_info *op,
-		       struct krt_stream_info *s, enum krt_rule_id rule, bool remember)
+static void end_memory(struct krt_engine *e, const struct krt_call *c, struct krt_mem *m,
+		       struct krt_op_info *op, struct krt_stream_info *s, enum krt_rule_id rule,
+		       bool remember)
 {
 	krt_touch_free(e, op, s, m, rule);
 	krt_pairs_flush(e);
@@ -181,7 +191,8 @@ static void end_memory(struct krt_engine *e, const struct krt_call *c, struct kr
 }
 
 /* The context whose device the driver waits for. */
-static struct krt_context_info *owner(struct krt_engine *e, const struct krt_call *c, const struct krt_mem *m)
+static struct krt_context_info *owner(struct krt_engine *e, const struct krt_call *c,
+				      const struct krt_mem *m)
 {
 	return m && m->ctx ? m->ctx : krt_call_context(e, c);
 }
@@ -189,10 +200,14 @@ static struct krt_context_info *owner(struct krt_engine *e, const struct krt_cal
 static enum krt_sem_id free_row(const struct krt_mem *m)
 {
 	switch (m->kind) {
-	case KRT_MEM_MANAGED: return KRT_SEM_FREE_MANAGED;
-	case KRT_MEM_POOL: return KRT_SEM_FREE_POOL;
-	case KRT_MEM_IMPORTED: return KRT_SEM_FREE_MAPPED;
-	default: return KRT_SEM_FREE_DEVICE;
+	case KRT_MEM_MANAGED:
+		return KRT_SEM_FREE_MANAGED;
+	case KRT_MEM_POOL:
+		return KRT_SEM_FREE_POOL;
+	case KRT_MEM_IMPORTED:
+		return KRT_SEM_FREE_MAPPED;
+	default:
+		return KRT_SEM_FREE_DEVICE;
 	}
 }
 
@@ -252,7 +267,8 @@ static void host_end(struct krt_engine *e, const struct krt_call *c, enum krt_me
 	space = m->space;
 	space->refs++; /* kept while its aliases are looked for */
 	krt_touch_free(e, op, NULL, m, KRT_RULE_HOST_FREE_IN_USE);
-	for (struct krt_node *n = krt_tree_first(&e->mem.live), *next; space->refs > 2 && n; n = next) {
+	for (struct krt_node *n = krt_tree_first(&e->mem.live), *next; space->refs > 2 && n;
+	     n = next) {
 		struct krt_mem *a = krt_entry(n, struct krt_mem, node);
 
 		next = krt_tree_next(n);
@@ -278,7 +294,7 @@ static void array_destroy(struct krt_engine *e, const struct krt_call *c)
 	op = a ? free_op(e, c, NULL) : NULL;
 	if (!op)
 		return;
-	HASH_ITER(hh, e->mem.arrays, k, tmp)
+	HASH_ITER (hh, e->mem.arrays, k, tmp)
 		if (k->parent == c->array && k != a)
 			end_memory(e, c, k, op, NULL, KRT_RULE_FREE_IN_USE, false);
 	end_memory(e, c, a, op, NULL, KRT_RULE_FREE_IN_USE, false);
@@ -296,7 +312,8 @@ static void vmm_unmap(struct krt_engine *e, const struct krt_call *c)
 		return;
 	e->cov.frees++;
 	krt_host_edge(e, c, krt_sem_of_op(c->op), NULL, NULL, NULL, krt_call_context(e, c));
-	for (uint64_t at = c->addr; at < end && (m = krt_mem_from(&e->mem, at)) && m->node.key < end;) {
+	for (uint64_t at = c->addr;
+	     at < end && (m = krt_mem_from(&e->mem, at)) && m->node.key < end;) {
 		at = m->node.key + (m->size ? m->size : 1);
 		if (m->kind == KRT_MEM_MAPPED)
 			end_memory(e, c, m, op, NULL, KRT_RULE_FREE_IN_USE, true);
@@ -342,10 +359,11 @@ static void context_memory_end(struct krt_engine *e, const struct krt_context_in
 		struct krt_mem *m = krt_entry(n, struct krt_mem, node);
 
 		next = krt_tree_next(n);
-		if (m->ctx == ctx && m->kind != KRT_MEM_MAPPED && m->kind != KRT_MEM_POOL && m->kind != KRT_MEM_IMPORTED)
+		if (m->ctx == ctx && m->kind != KRT_MEM_MAPPED && m->kind != KRT_MEM_POOL &&
+		    m->kind != KRT_MEM_IMPORTED)
 			krt_mem_drop(&e->mem, m);
 	}
-	HASH_ITER(hh, e->mem.arrays, a, tmp)
+	HASH_ITER (hh, e->mem.arrays, a, tmp)
 		if (a->ctx == ctx)
 			krt_mem_drop(&e->mem, a);
 }
@@ -395,17 +413,39 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 	if (!c->ok)
 		return;
 	switch (c->op) {
-	case KRT_OP_ALLOC: add(e, c, c->out_addr, c->bytes, KRT_MEM_DEVICE); break;
-	case KRT_OP_ALLOC_PITCH: add(e, c, c->out_addr, c->out_size * c->height, KRT_MEM_DEVICE); break;
-	case KRT_OP_ALLOC_MANAGED: add(e, c, c->out_addr, c->bytes, KRT_MEM_MANAGED); break;
-	case KRT_OP_HOST_ALLOC: add(e, c, c->out_addr, c->bytes, KRT_MEM_PINNED); break;
-	case KRT_OP_HOST_REGISTER: add(e, c, c->addr, c->bytes, KRT_MEM_REGISTERED); break;
-	case KRT_OP_HOST_DEVPTR: host_devptr(e, c); break;
-	case KRT_OP_ALLOC_ASYNC: alloc_async(e, c); break;
-	case KRT_OP_ARRAY_CREATE: array_create(e, c); break;
-	case KRT_OP_ARRAY_ALIAS: array_alias(e, c); break;
-	case KRT_OP_MODULE_GLOBAL: module_global(e, c); break;
-	case KRT_OP_IPC_MEM_OPEN: imported(e, c, 0); break;
+	case KRT_OP_ALLOC:
+		add(e, c, c->out_addr, c->bytes, KRT_MEM_DEVICE);
+		break;
+	case KRT_OP_ALLOC_PITCH:
+		add(e, c, c->out_addr, c->out_size * c->height, KRT_MEM_DEVICE);
+		break;
+	case KRT_OP_ALLOC_MANAGED:
+		add(e, c, c->out_addr, c->bytes, KRT_MEM_MANAGED);
+		break;
+	case KRT_OP_HOST_ALLOC:
+		add(e, c, c->out_addr, c->bytes, KRT_MEM_PINNED);
+		break;
+	case KRT_OP_HOST_REGISTER:
+		add(e, c, c->addr, c->bytes, KRT_MEM_REGISTERED);
+		break;
+	case KRT_OP_HOST_DEVPTR:
+		host_devptr(e, c);
+		break;
+	case KRT_OP_ALLOC_ASYNC:
+		alloc_async(e, c);
+		break;
+	case KRT_OP_ARRAY_CREATE:
+		array_create(e, c);
+		break;
+	case KRT_OP_ARRAY_ALIAS:
+		array_alias(e, c);
+		break;
+	case KRT_OP_MODULE_GLOBAL:
+		module_global(e, c);
+		break;
+	case KRT_OP_IPC_MEM_OPEN:
+		imported(e, c, 0);
+		break;
 	case KRT_OP_POOL_IMPORT:
 		if (!(c->api->flags & KRT_F_HANDLE))
 			imported(e, c, 0);
@@ -414,38 +454,72 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 		if (c->in.len >= 16)
 			imported(e, c, krt_u64_at(&c->in, 1));
 		break;
-	case KRT_OP_GFX_POINTER: imported(e, c, c->out_size); break;
-	case KRT_OP_VMM_CREATE: krt_phys_get(&e->mem, c->out_handle, true, c); break;
+	case KRT_OP_GFX_POINTER:
+		imported(e, c, c->out_size);
+		break;
+	case KRT_OP_VMM_CREATE:
+		krt_phys_get(&e->mem, c->out_handle, true, c);
+		break;
 	case KRT_OP_VMM_RELEASE:
 		p = krt_phys_get(&e->mem, c->handle, false, c);
 		if (p)
 			krt_phys_put(&e->mem, p);
 		break;
-	case KRT_OP_VMM_MAP: vmm_map(e, c); break;
-	case KRT_OP_VMM_UNMAP: vmm_unmap(e, c); break;
-	case KRT_OP_FREE: device_free(e, c); break;
-	case KRT_OP_FREE_ASYNC: free_async(e, c); break;
-	case KRT_OP_HOST_FREE: host_end(e, c, KRT_MEM_PINNED); break;
-	case KRT_OP_HOST_UNREGISTER: host_end(e, c, KRT_MEM_REGISTERED); break;
-	case KRT_OP_ARRAY_DESTROY: array_destroy(e, c); break;
-	case KRT_OP_IPC_MEM_CLOSE: mem_close(e, c); break;
+	case KRT_OP_VMM_MAP:
+		vmm_map(e, c);
+		break;
+	case KRT_OP_VMM_UNMAP:
+		vmm_unmap(e, c);
+		break;
+	case KRT_OP_FREE:
+		device_free(e, c);
+		break;
+	case KRT_OP_FREE_ASYNC:
+		free_async(e, c);
+		break;
+	case KRT_OP_HOST_FREE:
+		host_end(e, c, KRT_MEM_PINNED);
+		break;
+	case KRT_OP_HOST_UNREGISTER:
+		host_end(e, c, KRT_MEM_REGISTERED);
+		break;
+	case KRT_OP_ARRAY_DESTROY:
+		array_destroy(e, c);
+		break;
+	case KRT_OP_IPC_MEM_CLOSE:
+		mem_close(e, c);
+		break;
 	case KRT_OP_MODULE_UNLOAD:
-	case KRT_OP_LIBRARY_UNLOAD: module_end(e, c); break;
+	case KRT_OP_LIBRARY_UNLOAD:
+		module_end(e, c);
+		break;
 	case KRT_OP_CTX_DESTROY:
 	case KRT_OP_GREEN_DESTROY:
-	case KRT_OP_PRIMARY_RESET: context_end(e, c); break;
-	case KRT_OP_POINTER_ATTR: pointer_attr(e, c); break;
-	case KRT_OP_NOTE_HOST_READ: krt_touch_host(e, c, c->addr, c->bytes, false); break;
-	case KRT_OP_NOTE_HOST_WRITE: krt_touch_host(e, c, c->addr, c->bytes, true); break;
+	case KRT_OP_PRIMARY_RESET:
+		context_end(e, c);
+		break;
+	case KRT_OP_POINTER_ATTR:
+		pointer_attr(e, c);
+		break;
+	case KRT_OP_NOTE_HOST_READ:
+		krt_touch_host(e, c, c->addr, c->bytes, false);
+		break;
+	case KRT_OP_NOTE_HOST_WRITE:
+		krt_touch_host(e, c, c->addr, c->bytes, true);
+		break;
 	case KRT_OP_NOTE_POOL_CREATE: /* the name serves its blocks */
 	case KRT_OP_NOTE_POOL_DESTROY:
-	case KRT_OP_NOTE_BLOCK_USE: break;
-	case KRT_OP_NOTE_BLOCK_ALLOC: krt_block_add(&e->mem, c->addr, c->bytes, c); break;
+	case KRT_OP_NOTE_BLOCK_USE:
+		break;
+	case KRT_OP_NOTE_BLOCK_ALLOC:
+		krt_block_add(&e->mem, c->addr, c->bytes, c);
+		break;
 	case KRT_OP_NOTE_BLOCK_FREE:
 		b = krt_block_at(&e->mem, c->addr);
 		if (b && b->node.key == c->addr)
 			krt_block_drop(&e->mem, b);
 		break;
-	default: break;
+	default:
+		break;
 	}
 }

@@ -61,8 +61,8 @@ void krt_users_clear(struct krt_heap *h, struct krt_users *u)
 	memset(u, 0, sizeof(*u));
 }
 
-void krt_users_prune(struct krt_heap *h, struct krt_users *u, bool (*drop)(void *user, struct krt_op_info *op),
-		     void *user)
+void krt_users_prune(struct krt_heap *h, struct krt_users *u,
+		     bool (*drop)(void *user, struct krt_op_info *op), void *user)
 {
 	uint32_t n = 0;
 
@@ -75,7 +75,8 @@ void krt_users_prune(struct krt_heap *h, struct krt_users *u, bool (*drop)(void 
 	u->count = n;
 }
 
-void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info *op, unsigned sort, uint64_t anchor)
+void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info *op, unsigned sort,
+		    uint64_t anchor)
 {
 	struct krt_user *at = NULL;
 
@@ -241,8 +242,9 @@ static void freed_cut(struct krt_memory *m, uint64_t from, uint64_t end)
 	}
 }
 
-struct krt_mem *krt_mem_add(struct krt_memory *m, uint64_t base, uint64_t size, enum krt_mem_kind kind,
-			    struct krt_space *space, uint64_t space_off, const struct krt_call *c)
+struct krt_mem *krt_mem_add(struct krt_memory *m, uint64_t base, uint64_t size,
+			    enum krt_mem_kind kind, struct krt_space *space, uint64_t space_off,
+			    const struct krt_call *c)
 {
 	struct krt_mem *mem, *old;
 
@@ -326,7 +328,8 @@ void krt_mem_drop(struct krt_memory *m, struct krt_mem *mem)
 	mem_destroy(m, mem);
 }
 
-void krt_mem_retire(struct krt_memory *m, struct krt_mem *mem, const struct krt_call *c, struct krt_op_info *op)
+void krt_mem_retire(struct krt_memory *m, struct krt_mem *mem, const struct krt_call *c,
+		    struct krt_op_info *op)
 {
 	mem_unlink(m, mem);
 	origin_set(&mem->freed, c);
@@ -377,7 +380,8 @@ struct krt_mem *krt_array_add(struct krt_memory *m, uint64_t handle, const struc
 
 /* --- physical allocations ------------------------------------------------------ */
 
-struct krt_phys *krt_phys_get(struct krt_memory *m, uint64_t handle, bool make, const struct krt_call *c)
+struct krt_phys *krt_phys_get(struct krt_memory *m, uint64_t handle, bool make,
+			      const struct krt_call *c)
 {
 	struct krt_heap *heap = m->heap;
 	struct krt_phys *p;
@@ -427,7 +431,8 @@ void krt_block_drop(struct krt_memory *m, struct krt_block *b)
 	krt_heap_free(m->heap, b, sizeof(*b));
 }
 
-struct krt_block *krt_block_add(struct krt_memory *m, uint64_t base, uint64_t size, const struct krt_call *c)
+struct krt_block *krt_block_add(struct krt_memory *m, uint64_t base, uint64_t size,
+				const struct krt_call *c)
 {
 	struct krt_block *b = krt_block_at(m, base);
 
@@ -498,9 +503,9 @@ void krt_memory_free(struct krt_memory *m)
 		krt_block_drop(m, block_of(n));
 	while ((n = krt_tree_first(&m->names)))
 		name_drop(m, name_of(n));
-	HASH_ITER(hh, m->arrays, a, atmp)
+	HASH_ITER (hh, m->arrays, a, atmp)
 		krt_mem_drop(m, a);
-	HASH_ITER(hh, m->phys, p, ptmp)
+	HASH_ITER (hh, m->phys, p, ptmp)
 		krt_phys_put(m, p);
 	(void)heap;
 	krt_users_clear(m->heap, &m->pageable.users);

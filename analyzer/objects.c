@@ -15,8 +15,8 @@ void krt_objects_init(struct krt_objects *o, struct krt_heap *heap, struct krt_o
 
 /* --- operations -------------------------------------------------------------- */
 
-struct krt_op_info *krt_op_new(struct krt_objects *o, const struct krt_call *c, struct krt_stream_info *s,
-			       enum krt_op_class class)
+struct krt_op_info *krt_op_new(struct krt_objects *o, const struct krt_call *c,
+			       struct krt_stream_info *s, enum krt_op_class class)
 {
 	struct krt_op_info *op = krt_heap_alloc(o->heap, sizeof(*op));
 
@@ -72,7 +72,8 @@ struct krt_context_info *krt_context_make(struct krt_objects *o, uint64_t handle
 	HASH_FIND(hh, o->contexts, &handle, sizeof(handle), old);
 	if (old)
 		krt_context_end(o, old);
-	if (!krt_heap_grow(heap, &o->all_contexts, &o->contexts_cap, o->ncontexts, sizeof(*o->all_contexts)))
+	if (!krt_heap_grow(heap, &o->all_contexts, &o->contexts_cap, o->ncontexts,
+			   sizeof(*o->all_contexts)))
 		return NULL;
 	c = krt_heap_alloc(heap, sizeof(*c));
 	if (!c)
@@ -114,7 +115,8 @@ struct krt_context_info *krt_context_get(struct krt_objects *o, uint64_t handle)
 	return c;
 }
 
-static struct krt_described *describe(struct krt_objects *o, struct krt_described **table, uint64_t handle)
+static struct krt_described *describe(struct krt_objects *o, struct krt_described **table,
+				      uint64_t handle)
 {
 	struct krt_heap *heap = o->heap;
 	struct krt_described *d = described(*table, handle);
@@ -158,7 +160,8 @@ void krt_context_describe(struct krt_objects *o, const struct krt_rec_context *r
 
 void krt_stream_describe(struct krt_objects *o, const struct krt_rec_stream *r)
 {
-	struct krt_described *d = r->stream > 2 ? describe(o, &o->described_streams, r->stream) : NULL;
+	struct krt_described *d =
+		r->stream > 2 ? describe(o, &o->described_streams, r->stream) : NULL;
 
 	if (!d)
 		return;
@@ -177,7 +180,8 @@ bool krt_context_alias(struct krt_objects *o, uint64_t handle, struct krt_contex
 		return true;
 	if (old)
 		HASH_DELETE(hh, o->contexts, old);
-	if (!krt_heap_grow(heap, &o->all_contexts, &o->contexts_cap, o->ncontexts, sizeof(*o->all_contexts)))
+	if (!krt_heap_grow(heap, &o->all_contexts, &o->contexts_cap, o->ncontexts,
+			   sizeof(*o->all_contexts)))
 		return false;
 	a = krt_heap_alloc(heap, sizeof(*a));
 	if (!a)
@@ -195,7 +199,7 @@ void krt_context_end(struct krt_objects *o, struct krt_context_info *c)
 	struct krt_heap *heap = o->heap;
 	struct krt_stream_entry *e, *tmp;
 
-	HASH_ITER(hh, o->streams, e, tmp) {
+	HASH_ITER (hh, o->streams, e, tmp) {
 		struct krt_stream_info *s = e->stream;
 
 		if (s->ctx != c)
@@ -215,7 +219,8 @@ void krt_context_end(struct krt_objects *o, struct krt_context_info *c)
 
 /* --- streams ----------------------------------------------------------------- */
 
-static struct krt_stream_entry *stream_entry(struct krt_objects *o, uint64_t handle, uint64_t ctx, uint64_t thread)
+static struct krt_stream_entry *stream_entry(struct krt_objects *o, uint64_t handle, uint64_t ctx,
+					     uint64_t thread)
 {
 	struct krt_stream_entry *e, want;
 
@@ -240,8 +245,9 @@ static void stream_remove(struct krt_objects *o, struct krt_stream_entry *e)
 	krt_heap_free(heap, e, sizeof(*e));
 }
 
-static struct krt_stream_info *stream_add(struct krt_objects *o, uint64_t handle, uint64_t ctx_key, uint64_t thread,
-					  struct krt_context_info *ctx, enum krt_stream_kind kind)
+static struct krt_stream_info *stream_add(struct krt_objects *o, uint64_t handle, uint64_t ctx_key,
+					  uint64_t thread, struct krt_context_info *ctx,
+					  enum krt_stream_kind kind)
 {
 	struct krt_heap *heap = o->heap;
 	struct krt_stream_info *s = krt_heap_alloc(heap, sizeof(*s));
@@ -275,8 +281,8 @@ static struct krt_stream_info *stream_add(struct krt_objects *o, uint64_t handle
 	return s;
 }
 
-struct krt_stream_info *krt_stream_make(struct krt_objects *o, uint64_t handle, struct krt_context_info *ctx,
-					enum krt_stream_kind kind)
+struct krt_stream_info *krt_stream_make(struct krt_objects *o, uint64_t handle,
+					struct krt_context_info *ctx, enum krt_stream_kind kind)
 {
 	struct krt_stream_entry *e = stream_entry(o, handle, 0, 0);
 
@@ -305,35 +311,41 @@ void krt_stream_unref(struct krt_objects *o, struct krt_stream_info *s)
 	stream_put(o->heap, s);
 }
 
-struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle, struct krt_context_info *ctx,
-				       uint64_t thread, bool per_thread)
+struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle,
+				       struct krt_context_info *ctx, uint64_t thread,
+				       bool per_thread)
 {
 	struct krt_described *d;
 	struct krt_stream_entry *e;
 
 	if (handle == 2 || (!handle && per_thread)) {
 		e = stream_entry(o, 2, ctx->handle, thread + 1);
-		return e ? e->stream : stream_add(o, 2, ctx->handle, thread + 1, ctx, KRT_STREAM_BLOCKING);
+		return e ? e->stream
+			 : stream_add(o, 2, ctx->handle, thread + 1, ctx, KRT_STREAM_BLOCKING);
 	}
 	if (handle <= 1) {
 		if (ctx->legacy)
 			return ctx->legacy;
-		/* an alias of the context shares its legacy stream through the ordering module only */
+		/* an alias of the context shares its legacy stream through the ordering module only
+		 */
 		e = stream_entry(o, 1, ctx->handle, 0);
-		ctx->legacy = e ? e->stream : stream_add(o, 1, ctx->handle, 0, ctx, KRT_STREAM_LEGACY);
+		ctx->legacy =
+			e ? e->stream : stream_add(o, 1, ctx->handle, 0, ctx, KRT_STREAM_LEGACY);
 		return ctx->legacy;
 	}
 	e = stream_entry(o, handle, 0, 0);
 	if (e)
 		return e->stream;
-	/* Made before our eyes opened: what the driver says of it was recorded; else assume the usual. */
+	/* Made before our eyes opened: what the driver says of it was recorded; else assume the
+	 * usual. */
 	d = described(o->described_streams, handle);
 	if (d) {
 		ctx = krt_context_get(o, d->ctx);
 		if (!ctx)
 			return NULL;
 	}
-	return stream_add(o, handle, 0, 0, ctx, d && d->flags & 1 ? KRT_STREAM_NON_BLOCKING : KRT_STREAM_BLOCKING);
+	return stream_add(o, handle, 0, 0, ctx,
+			  d && d->flags & 1 ? KRT_STREAM_NON_BLOCKING : KRT_STREAM_BLOCKING);
 }
 
 const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t len)
@@ -343,7 +355,9 @@ const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t l
 	else if (s->name)
 		snprintf(buf, len, "stream \"%s\"", s->name);
 	else if (s->kind == KRT_STREAM_LEGACY)
-		snprintf(buf, len, s->ctx->number > 1 ? "legacy stream of context %u" : "legacy stream", s->ctx->number);
+		snprintf(buf, len,
+			 s->ctx->number > 1 ? "legacy stream of context %u" : "legacy stream",
+			 s->ctx->number);
 	else if (s->thread)
 		snprintf(buf, len, "per-thread stream of thread %" PRIu64, s->thread - 1);
 	else
@@ -479,7 +493,8 @@ void krt_kernel_record(struct krt_objects *o, const struct krt_rec_kernel *r, si
 	k->nparams = r->nparams;
 	k->bytes = r->bytes;
 	k->param = krt_heap_alloc(heap, n * sizeof(*k->param));
-	k->name = krt_heap_strndup(heap, (const char *)r + at, strnlen((const char *)r + at, r->name_len));
+	k->name = krt_heap_strndup(heap, (const char *)r + at,
+				   strnlen((const char *)r + at, r->name_len));
 	if (k->param && n)
 		memcpy(k->param, r->param, n * sizeof(*k->param));
 	if (k->param && k->name)
@@ -567,24 +582,24 @@ void krt_objects_free(struct krt_objects *o)
 	struct krt_stack_info *s, *stmp;
 	struct krt_described *d, *dtmp;
 
-	HASH_ITER(hh, o->described_contexts, d, dtmp) {
+	HASH_ITER (hh, o->described_contexts, d, dtmp) {
 		HASH_DELETE(hh, o->described_contexts, d);
 		krt_heap_free(heap, d, sizeof(*d));
 	}
-	HASH_ITER(hh, o->described_streams, d, dtmp) {
+	HASH_ITER (hh, o->described_streams, d, dtmp) {
 		HASH_DELETE(hh, o->described_streams, d);
 		krt_heap_free(heap, d, sizeof(*d));
 	}
-	HASH_ITER(hh, o->events, ev, evtmp) {
+	HASH_ITER (hh, o->events, ev, evtmp) {
 		HASH_DELETE(hh, o->events, ev);
 		event_free(o, ev);
 	}
-	HASH_ITER(hh, o->streams, e, etmp) {
+	HASH_ITER (hh, o->streams, e, etmp) {
 		HASH_DEL(o->streams, e);
 		stream_put(heap, e->stream);
 		krt_heap_free(heap, e, sizeof(*e));
 	}
-	HASH_ITER(hh, o->kernels, k, ktmp) {
+	HASH_ITER (hh, o->kernels, k, ktmp) {
 		uint32_t n = k->nparams == KRT_PARAMS_UNKNOWN ? 0 : k->nparams;
 
 		HASH_DELETE(hh, o->kernels, k);
@@ -592,7 +607,7 @@ void krt_objects_free(struct krt_objects *o)
 		krt_heap_freestr(heap, k->name);
 		krt_heap_free(heap, k, sizeof(*k));
 	}
-	HASH_ITER(hh, o->stacks, s, stmp) {
+	HASH_ITER (hh, o->stacks, s, stmp) {
 		HASH_DELETE(hh, o->stacks, s);
 		krt_heap_free(heap, s->pc, s->depth * 8u);
 		krt_heap_free(heap, s, sizeof(*s));

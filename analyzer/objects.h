@@ -28,14 +28,14 @@
 
 struct krt_context_info {
 	uint64_t handle;
-	krt_context id;       /* in the ordering module */
+	krt_context id; /* in the ordering module */
 	uint32_t device;
-	uint32_t flags;       /* cuCtxGetFlags */
-	bool known;           /* a CONTEXT record or its creation was seen */
+	uint32_t flags; /* cuCtxGetFlags */
+	bool known;	/* a CONTEXT record or its creation was seen */
 	bool primary, green;
 	bool ended;
-	bool sticky;          /* a sticky error ended its judgement */
-	unsigned number;      /* for messages */
+	bool sticky;	 /* a sticky error ended its judgement */
+	unsigned number; /* for messages */
 	struct krt_stream_info *legacy;
 	UT_hash_handle hh;
 };
@@ -43,24 +43,27 @@ struct krt_context_info {
 /* The last waits of a stream (or the host) for others: what messages tell of existing order. */
 #define KRT_WAITS 8
 struct krt_wait_memory {
-	struct { krt_domain of; uint64_t wait, record; } last[KRT_WAITS]; /* newest first */
+	struct {
+		krt_domain of;
+		uint64_t wait, record;
+	} last[KRT_WAITS]; /* newest first */
 	unsigned count;
 };
 
 struct krt_stream_info {
 	uint64_t handle;
-	uint64_t thread;            /* per-thread streams: serial + 1, else 0 */
+	uint64_t thread; /* per-thread streams: serial + 1, else 0 */
 	struct krt_context_info *ctx;
 	enum krt_stream_kind kind;
 	krt_domain domain;
-	unsigned number;            /* for messages */
-	unsigned refs;              /* table and operations */
-	unsigned capture;           /* id of the capture it takes part in, 0: none */
-	bool external;              /* ordered by something unseen: its pairs are not judged */
-	bool external_own;          /* by a value wait of its own that nothing has satisfied */
+	unsigned number;   /* for messages */
+	unsigned refs;	   /* table and operations */
+	unsigned capture;  /* id of the capture it takes part in, 0: none */
+	bool external;	   /* ordered by something unseen: its pairs are not judged */
+	bool external_own; /* by a value wait of its own that nothing has satisfied */
 	bool ended;
 	bool green;
-	char *name;                 /* krtsan_name() or NULL */
+	char *name; /* krtsan_name() or NULL */
 	struct krt_wait_memory waits;
 };
 
@@ -70,13 +73,14 @@ struct krt_event_info {
 	uint64_t record_seq;
 	krt_domain record_domain;
 	struct krt_op_info *record_op; /* the record call, for messages */
-	bool known;                  /* made before our eyes: unrecorded is a fact */
-	bool imported;               /* from another process: its record is not seen */
-	bool bound;                  /* something waited for, queried or timed the record */
-	bool external;               /* the record carries order that is not seen */
-	unsigned capture;            /* recorded in this capture */
-	struct krt_op_info *overwritten; /* a record nothing had bound to, replaced by another stream's */
-	struct krt_op_info *failed;  /* a record or wait that failed */
+	bool known;		       /* made before our eyes: unrecorded is a fact */
+	bool imported;		       /* from another process: its record is not seen */
+	bool bound;		       /* something waited for, queried or timed the record */
+	bool external;		       /* the record carries order that is not seen */
+	unsigned capture;	       /* recorded in this capture */
+	struct krt_op_info
+		*overwritten; /* a record nothing had bound to, replaced by another stream's */
+	struct krt_op_info *failed; /* a record or wait that failed */
 	bool failed_record;
 	char *name;
 	UT_hash_handle hh;
@@ -106,8 +110,8 @@ struct krt_stack_info {
 /* What the driver said of a handle, kept: the record may be read long before the handle is used. */
 struct krt_described {
 	uint64_t handle;
-	uint64_t ctx;     /* streams */
-	uint32_t device;  /* contexts */
+	uint64_t ctx;	 /* streams */
+	uint32_t device; /* contexts */
 	uint32_t flags;
 	bool primary;
 	UT_hash_handle hh;
@@ -133,11 +137,11 @@ enum krt_op_class {
 struct krt_op_info {
 	unsigned refs;
 	uint16_t api;
-	uint8_t class;      /* enum krt_op_class */
+	uint8_t class; /* enum krt_op_class */
 	bool coop;
-	uint64_t seq;       /* ticket before the call: #N in messages */
+	uint64_t seq; /* ticket before the call: #N in messages */
 	uint32_t stack;
-	uint32_t kernel;    /* id, 0: none */
+	uint32_t kernel;		/* id, 0: none */
 	struct krt_stream_info *stream; /* NULL: the host */
 	struct krt_stamp stamp;
 	struct krt_context_info *ctx;
@@ -158,13 +162,16 @@ struct krt_objects {
 	struct krt_stack_info *stacks;
 	struct krt_module_info *modules;
 	uint32_t nmodules, modules_cap;
-	struct krt_context_info **all_contexts; /* every one ever, so that operations may point to them */
+	struct krt_context_info *
+		*all_contexts; /* every one ever, so that operations may point to them */
 	uint32_t ncontexts, contexts_cap;
 	unsigned streams_made, contexts_made;
 };
 
 struct krt_stream_entry {
-	struct { uint64_t handle, ctx, thread; } key;
+	struct {
+		uint64_t handle, ctx, thread;
+	} key;
 	struct krt_stream_info *stream;
 	UT_hash_handle hh;
 };
@@ -179,12 +186,14 @@ void krt_context_end(struct krt_objects *o, struct krt_context_info *c);
 /* Another handle for the same context (cuCtxFromGreenCtx). */
 bool krt_context_alias(struct krt_objects *o, uint64_t handle, struct krt_context_info *c);
 
-/* The stream a handle means in a call: 0, 1 and 2 included.  per_thread: 0 is the per-thread stream. */
-struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle, struct krt_context_info *ctx,
-				       uint64_t thread, bool per_thread);
+/* The stream a handle means in a call: 0, 1 and 2 included.  per_thread: 0 is the per-thread
+ * stream. */
+struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle,
+				       struct krt_context_info *ctx, uint64_t thread,
+				       bool per_thread);
 /* A stream just created, or described by a STREAM record. */
-struct krt_stream_info *krt_stream_make(struct krt_objects *o, uint64_t handle, struct krt_context_info *ctx,
-					enum krt_stream_kind kind);
+struct krt_stream_info *krt_stream_make(struct krt_objects *o, uint64_t handle,
+					struct krt_context_info *ctx, enum krt_stream_kind kind);
 void krt_stream_end(struct krt_objects *o, uint64_t handle);
 struct krt_stream_info *krt_stream_find(struct krt_objects *o, uint64_t handle);
 void krt_stream_unref(struct krt_objects *o, struct krt_stream_info *s);
@@ -198,8 +207,8 @@ void krt_event_end(struct krt_objects *o, uint64_t handle);
 void krt_event_set(struct krt_objects *o, struct krt_event_info *ev, struct krt_snapshot *snap,
 		   struct krt_op_info *op);
 
-struct krt_op_info *krt_op_new(struct krt_objects *o, const struct krt_call *c, struct krt_stream_info *s,
-			       enum krt_op_class class);
+struct krt_op_info *krt_op_new(struct krt_objects *o, const struct krt_call *c,
+			       struct krt_stream_info *s, enum krt_op_class class);
 
 void krt_context_describe(struct krt_objects *o, const struct krt_rec_context *r);
 void krt_stream_describe(struct krt_objects *o, const struct krt_rec_stream *r);

@@ -13,8 +13,8 @@
 
 /* --- operations on streams ------------------------------------------------------ */
 
-struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-				enum krt_op_class class)
+struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c,
+				struct krt_stream_info *s, enum krt_op_class class)
 {
 	struct krt_op_info *op = krt_op_new(&e->obj, c, s, class);
 
@@ -48,16 +48,20 @@ static void settle_external(struct krt_engine *e, struct krt_stream_info *s)
 	e->value_waits = n;
 }
 
-void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem, struct krt_stream_info *s,
-		   const struct krt_op_info *op, const struct krt_snapshot *before, struct krt_context_info *ctx)
+void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
+		   struct krt_stream_info *s, const struct krt_op_info *op,
+		   const struct krt_snapshot *before, struct krt_context_info *ctx)
 {
 	unsigned all = krt_sem_views(sem, KRT_EDGE_ALL);
 	unsigned device = krt_sem_views(sem, KRT_EDGE_DEVICE) & ~all;
 	unsigned context = krt_sem_views(sem, KRT_EDGE_CONTEXT) & ~(all | device);
 	unsigned blocking = krt_sem_views(sem, KRT_EDGE_BLOCKING) & ~(all | device | context);
-	unsigned stream = krt_sem_views(sem, KRT_EDGE_STREAM) & ~(all | device | context | blocking);
-	unsigned own = krt_sem_views(sem, KRT_EDGE_OP) & ~(all | device | context | blocking | stream);
-	unsigned earlier = krt_sem_views(sem, KRT_EDGE_EARLIER) & ~(all | device | context | blocking | stream | own);
+	unsigned stream =
+		krt_sem_views(sem, KRT_EDGE_STREAM) & ~(all | device | context | blocking);
+	unsigned own =
+		krt_sem_views(sem, KRT_EDGE_OP) & ~(all | device | context | blocking | stream);
+	unsigned earlier = krt_sem_views(sem, KRT_EDGE_EARLIER) &
+			   ~(all | device | context | blocking | stream | own);
 
 	for (uint32_t i = 0; all && i < e->obj.ncontexts; i++)
 		krt_order_host_join_context(e->order, e->obj.all_contexts[i]->id, all);
@@ -76,7 +80,8 @@ void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
 	if (blocking && s) {
 		krt_order_host_join_stream(e->order, s->domain, blocking);
 		for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
-			if (k->stream->ctx->id == s->ctx->id && k->stream->kind == KRT_STREAM_BLOCKING)
+			if (k->stream->ctx->id == s->ctx->id &&
+			    k->stream->kind == KRT_STREAM_BLOCKING)
 				krt_order_host_join_stream(e->order, k->stream->domain, blocking);
 	}
 	if (stream && s)
@@ -107,10 +112,11 @@ static const char *base_of(const struct krt_op_info *op)
 
 /* A rule about an event: what the call in hand does with it. */
 static void event_finding(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-			  struct krt_event_info *ev, enum krt_rule_id rule, const struct krt_op_info *prev)
+			  struct krt_event_info *ev, enum krt_rule_id rule,
+			  const struct krt_op_info *prev)
 {
 	char name[160], stream[160], prev_stream[160], third[160];
-	struct krt_facts f = { .rule = rule, .confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS };
+	struct krt_facts f = {.rule = rule, .confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS};
 	struct krt_finding shape;
 
 	if (!e->judge)
@@ -161,7 +167,8 @@ static void event_bind(struct krt_engine *e, const struct krt_call *c, struct kr
 	if (!c->ok)
 		return;
 	if (ev->failed) {
-		if (!ev->failed_record && s && ev->failed->stream == s) { /* tried again, and it worked */
+		if (!ev->failed_record && s &&
+		    ev->failed->stream == s) { /* tried again, and it worked */
 			krt_op_unref(&e->heap, ev->failed);
 			ev->failed = NULL;
 		} else {
@@ -196,8 +203,8 @@ static void record(struct krt_engine *e, const struct krt_call *c, struct krt_ev
 		krt_op_unref(&e->heap, ev->overwritten);
 		ev->overwritten = NULL;
 	}
-	if (!ev->overwritten && ev->record && !ev->bound && old && old->stream && old->stream != s &&
-	    !krt_snapshot_has(snap, KRT_VIEW_DOC, old->stamp)) {
+	if (!ev->overwritten && ev->record && !ev->bound && old && old->stream &&
+	    old->stream != s && !krt_snapshot_has(snap, KRT_VIEW_DOC, old->stamp)) {
 		krt_op_ref(old);
 		ev->overwritten = old;
 	}
@@ -207,8 +214,8 @@ static void record(struct krt_engine *e, const struct krt_call *c, struct krt_ev
 	e->cov.events_recorded++;
 }
 
-void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event, struct krt_stream_info *s,
-		      struct krt_snapshot *snap)
+void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event,
+		      struct krt_stream_info *s, struct krt_snapshot *snap)
 {
 	struct krt_event_info *ev = krt_event_get(&e->obj, event, true);
 
@@ -283,7 +290,8 @@ static void context_wait(struct krt_engine *e, const struct krt_call *c)
 }
 
 /* Sync, query that succeeded, elapsed time. */
-static void event_known(struct krt_engine *e, const struct krt_call *c, struct krt_event_info *ev, enum krt_sem_id sem)
+static void event_known(struct krt_engine *e, const struct krt_call *c, struct krt_event_info *ev,
+			enum krt_sem_id sem)
 {
 	unsigned views = krt_sem_views(sem, KRT_EDGE_EVENT);
 
@@ -330,7 +338,8 @@ static void event_call_failed(struct krt_engine *e, const struct krt_call *c)
 		return;
 	if (krt_has(c, KRT_ROLE_STREAM)) {
 		/* the handle may be the very thing that is wrong: nothing is made of it */
-		s = c->stream > 2 ? krt_stream_find(&e->obj, c->stream) : krt_call_stream(e, c, c->stream);
+		s = c->stream > 2 ? krt_stream_find(&e->obj, c->stream)
+				  : krt_call_stream(e, c, c->stream);
 	}
 	op = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER);
 	if (!op)
@@ -338,7 +347,8 @@ static void event_call_failed(struct krt_engine *e, const struct krt_call *c)
 	if (ev->failed)
 		krt_op_unref(&e->heap, ev->failed);
 	ev->failed = op;
-	ev->failed_record = c->op == KRT_OP_EVENT_RECORD || c->op == KRT_OP_CTX_RECORD || c->op == KRT_OP_GREEN_RECORD;
+	ev->failed_record = c->op == KRT_OP_EVENT_RECORD || c->op == KRT_OP_CTX_RECORD ||
+			    c->op == KRT_OP_GREEN_RECORD;
 }
 
 /* --- host waits on streams and contexts ----------------------------------------------- */
@@ -351,7 +361,8 @@ static void stream_host(struct krt_engine *e, const struct krt_call *c)
 	if (!s || s->capture)
 		return;
 	if (c->op == KRT_OP_STREAM_SYNC) {
-		sem = s->kind == KRT_STREAM_LEGACY ? KRT_SEM_STREAM_SYNC_LEGACY : KRT_SEM_STREAM_SYNC;
+		sem = s->kind == KRT_STREAM_LEGACY ? KRT_SEM_STREAM_SYNC_LEGACY
+						   : KRT_SEM_STREAM_SYNC;
 		e->cov.syncs++;
 	}
 	krt_host_edge(e, c, sem, s, NULL, NULL, s->ctx);
@@ -361,8 +372,9 @@ static void stream_host(struct krt_engine *e, const struct krt_call *c)
 
 static void context_host(struct krt_engine *e, const struct krt_call *c)
 {
-	struct krt_context_info *ctx = krt_has(c, KRT_ROLE_CTX) && c->ctx ? krt_context_get(&e->obj, c->ctx) :
-									    krt_call_context(e, c);
+	struct krt_context_info *ctx = krt_has(c, KRT_ROLE_CTX) && c->ctx
+					       ? krt_context_get(&e->obj, c->ctx)
+					       : krt_call_context(e, c);
 
 	if (!ctx)
 		return;
@@ -380,8 +392,9 @@ static void context_host(struct krt_engine *e, const struct krt_call *c)
 
 static void stream_create(struct krt_engine *e, const struct krt_call *c)
 {
-	struct krt_context_info *ctx = c->op == KRT_OP_GREEN_STREAM ? krt_context_get(&e->obj, c->ctx) :
-								      krt_call_context(e, c);
+	struct krt_context_info *ctx = c->op == KRT_OP_GREEN_STREAM
+					       ? krt_context_get(&e->obj, c->ctx)
+					       : krt_call_context(e, c);
 
 	if (ctx && c->out_handle)
 		krt_stream_make(&e->obj, c->out_handle, ctx,
@@ -410,7 +423,8 @@ static void capture_end(struct krt_engine *e, const struct krt_call *c)
 	for (struct krt_event_info *ev = e->obj.events; ev; ev = ev->hh.next)
 		if (ev->capture == id) {
 			ev->capture = 0;
-			ev->known = false; /* captured: a wait for it is an error and not a wait for nothing */
+			ev->known = false; /* captured: a wait for it is an error and not a wait for
+					      nothing */
 		}
 }
 
@@ -456,15 +470,19 @@ static bool satisfies(uint64_t have, uint64_t want, unsigned condition, unsigned
 	}
 	switch (condition & 3) {
 	case 0: /* GEQ, wrapping */
-		return bytes == 4 ? (int32_t)((uint32_t)have - (uint32_t)want) >= 0 : (int64_t)(have - want) >= 0;
-	case 1: return have == want;
-	case 2: return have & want;
-	default: return bytes == 4 ? (uint32_t)~(have | want) != 0 : ~(have | want) != 0;
+		return bytes == 4 ? (int32_t)((uint32_t)have - (uint32_t)want) >= 0
+				  : (int64_t)(have - want) >= 0;
+	case 1:
+		return have == want;
+	case 2:
+		return have & want;
+	default:
+		return bytes == 4 ? (uint32_t) ~(have | want) != 0 : ~(have | want) != 0;
 	}
 }
 
-static void value_write(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, uint64_t addr,
-			uint64_t value, unsigned flags)
+static void value_write(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+			uint64_t addr, uint64_t value, unsigned flags)
 {
 	uint64_t key = flag_key(e, addr);
 	struct krt_flag *f = flag_get(e, key, true);
@@ -488,7 +506,8 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 	for (uint32_t i = 0; i < e->value_waits; i++) {
 		struct krt_value_wait *w = &e->value_wait[i];
 
-		if (w->key != key || w->stream == s || !satisfies(value, w->value, w->condition, w->bytes)) {
+		if (w->key != key || w->stream == s ||
+		    !satisfies(value, w->value, w->condition, w->bytes)) {
 			e->value_wait[n++] = *w;
 			continue;
 		}
@@ -505,8 +524,8 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 	e->value_waits = n;
 }
 
-static void value_wait(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s, uint64_t addr,
-		       uint64_t value, unsigned flags, unsigned bytes)
+static void value_wait(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+		       uint64_t addr, uint64_t value, unsigned flags, unsigned bytes)
 {
 	uint64_t key = flag_key(e, addr);
 	struct krt_flag *f = flag_get(e, key, false);
@@ -527,7 +546,8 @@ static void value_wait(struct krt_engine *e, const struct krt_call *c, struct kr
 	/* The writer is not known yet: a later call, a kernel, the CPU, a network card. */
 	s->external_own = true;
 	if (e->value_waits >= KRT_VALUE_WAITS ||
-	    !krt_heap_grow(&e->heap, &e->value_wait, &e->value_waits_cap, e->value_waits, sizeof(*w))) {
+	    !krt_heap_grow(&e->heap, &e->value_wait, &e->value_waits_cap, e->value_waits,
+			   sizeof(*w))) {
 		s->external = true;
 		return;
 	}
@@ -567,22 +587,27 @@ static void value_op(struct krt_engine *e, const struct krt_call *c)
 		value_wait(e, c, s, c->addr, c->value, c->flags, krt_elem_size(c->api));
 	} else {
 		for (uint32_t at = 0; c->memops.data && at + 48 <= c->memops.len; at += 48) {
-			struct { uint32_t op, pad; uint64_t addr, value; uint32_t flags, pad2; } m;
+			struct {
+				uint32_t op, pad;
+				uint64_t addr, value;
+				uint32_t flags, pad2;
+			} m;
 
 			memcpy(&m, (const char *)c->memops.data + at, sizeof(m));
 			if (m.op == 2 || m.op == 5)
-				value_write(e, c, s, m.addr, m.op == 2 ? (uint32_t)m.value : m.value, m.flags);
+				value_write(e, c, s, m.addr,
+					    m.op == 2 ? (uint32_t)m.value : m.value, m.flags);
 			else if (m.op == 1 || m.op == 4)
-				value_wait(e, c, s, m.addr, m.op == 1 ? (uint32_t)m.value : m.value, m.flags,
-					   m.op == 1 ? 4 : 8);
+				value_wait(e, c, s, m.addr, m.op == 1 ? (uint32_t)m.value : m.value,
+					   m.flags, m.op == 1 ? 4 : 8);
 		}
 	}
 }
 
 /* --- order made outside CUDA -------------------------------------------------------- */
 
-static struct krt_token *token_get(struct krt_engine *e, struct krt_token **table, uint32_t *count, uint64_t key,
-				   bool make)
+static struct krt_token *token_get(struct krt_engine *e, struct krt_token **table, uint32_t *count,
+				   uint64_t key, bool make)
 {
 	struct krt_heap *heap = &e->heap;
 	struct krt_token *t;
@@ -611,7 +636,8 @@ static struct krt_token *token_get(struct krt_engine *e, struct krt_token **tabl
 	return t;
 }
 
-static void token_drop(struct krt_engine *e, struct krt_token **table, uint32_t *count, struct krt_token *t)
+static void token_drop(struct krt_engine *e, struct krt_token **table, uint32_t *count,
+		       struct krt_token *t)
 {
 	struct krt_heap *heap = &e->heap;
 
@@ -712,8 +738,10 @@ static void host_function_runs(struct krt_engine *e, const struct krt_call *c)
 
 bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *prev)
 {
-	const struct krt_lane *l = e->call && e->call->lane < e->lanes ? &e->lane[e->call->lane] : NULL;
-	struct krt_token *t = l && l->inside ? token_get(e, &e->hostfns, &e->nhostfns, l->inside, false) : NULL;
+	const struct krt_lane *l =
+		e->call && e->call->lane < e->lanes ? &e->lane[e->call->lane] : NULL;
+	struct krt_token *t =
+		l && l->inside ? token_get(e, &e->hostfns, &e->nhostfns, l->inside, false) : NULL;
 
 	if (!t)
 		return false;
@@ -725,7 +753,8 @@ bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *pr
 		return prev->stamp.epoch > t->stamp.epoch;
 	/* what another stream knows now it may have learned after prev: rather silent */
 	return prev->stream && prev->seq > t->key &&
-	       krt_order_known(e->order, KRT_VIEW_DOC, t->stamp.domain, prev->stamp.domain) >= t->stamp.epoch;
+	       krt_order_known(e->order, KRT_VIEW_DOC, t->stamp.domain, prev->stamp.domain) >=
+		       t->stamp.epoch;
 }
 
 /* --- other stream operations ------------------------------------------------------------ */
@@ -812,7 +841,8 @@ static void context_flags(struct krt_engine *e, const struct krt_call *c)
 		return;
 	}
 	for (uint32_t i = 0; i < e->obj.ncontexts; i++)
-		if (e->obj.all_contexts[i]->primary && e->obj.all_contexts[i]->device == (uint32_t)c->device)
+		if (e->obj.all_contexts[i]->primary &&
+		    e->obj.all_contexts[i]->device == (uint32_t)c->device)
 			e->obj.all_contexts[i]->flags = c->flags;
 }
 
@@ -831,9 +861,14 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		case KRT_OP_GREEN_RECORD:
 		case KRT_OP_STREAM_WAIT_EVENT:
 		case KRT_OP_CTX_WAIT:
-		case KRT_OP_GREEN_WAIT: event_call_failed(e, c); break;
-		case KRT_OP_CAPTURE_END: capture_end(e, c); break;
-		default: break;
+		case KRT_OP_GREEN_WAIT:
+			event_call_failed(e, c);
+			break;
+		case KRT_OP_CAPTURE_END:
+			capture_end(e, c);
+			break;
+		default:
+			break;
 		}
 		return;
 	}
@@ -841,20 +876,38 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_CTX_CREATE:
 	case KRT_OP_PRIMARY_RETAIN:
 	case KRT_OP_GREEN_CREATE:
-	case KRT_OP_GREEN_CTX: context_made(e, c); break;
+	case KRT_OP_GREEN_CTX:
+		context_made(e, c);
+		break;
 	case KRT_OP_CTX_FLAGS:
-	case KRT_OP_PRIMARY_FLAGS: context_flags(e, c); break;
-	case KRT_OP_CTX_SYNC: context_host(e, c); break;
+	case KRT_OP_PRIMARY_FLAGS:
+		context_flags(e, c);
+		break;
+	case KRT_OP_CTX_SYNC:
+		context_host(e, c);
+		break;
 	case KRT_OP_CTX_RECORD:
-	case KRT_OP_GREEN_RECORD: context_record(e, c); break;
+	case KRT_OP_GREEN_RECORD:
+		context_record(e, c);
+		break;
 	case KRT_OP_CTX_WAIT:
-	case KRT_OP_GREEN_WAIT: context_wait(e, c); break;
+	case KRT_OP_GREEN_WAIT:
+		context_wait(e, c);
+		break;
 	case KRT_OP_STREAM_CREATE:
-	case KRT_OP_GREEN_STREAM: stream_create(e, c); break;
-	case KRT_OP_STREAM_DESTROY: krt_stream_end(&e->obj, c->stream); break;
+	case KRT_OP_GREEN_STREAM:
+		stream_create(e, c);
+		break;
+	case KRT_OP_STREAM_DESTROY:
+		krt_stream_end(&e->obj, c->stream);
+		break;
 	case KRT_OP_STREAM_SYNC:
-	case KRT_OP_STREAM_QUERY: stream_host(e, c); break;
-	case KRT_OP_STREAM_WAIT_EVENT: stream_wait(e, c); break;
+	case KRT_OP_STREAM_QUERY:
+		stream_host(e, c);
+		break;
+	case KRT_OP_STREAM_WAIT_EVENT:
+		stream_wait(e, c);
+		break;
 	case KRT_OP_EVENT_CREATE:
 		if (c->out_handle)
 			krt_event_make(&e->obj, c->out_handle);
@@ -869,22 +922,42 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		if (ev)
 			ev->imported = true;
 		break;
-	case KRT_OP_EVENT_RECORD: event_record(e, c); break;
+	case KRT_OP_EVENT_RECORD:
+		event_record(e, c);
+		break;
 	case KRT_OP_EVENT_SYNC:
 	case KRT_OP_EVENT_QUERY:
-	case KRT_OP_EVENT_ELAPSED: event_host(e, c); break;
-	case KRT_OP_EVENT_DESTROY: krt_event_end(&e->obj, c->event); break;
-	case KRT_OP_HOST_FUNC: host_function(e, c); break;
+	case KRT_OP_EVENT_ELAPSED:
+		event_host(e, c);
+		break;
+	case KRT_OP_EVENT_DESTROY:
+		krt_event_end(&e->obj, c->event);
+		break;
+	case KRT_OP_HOST_FUNC:
+		host_function(e, c);
+		break;
 	case KRT_OP_HOSTFN_ENTER:
-	case KRT_OP_HOSTFN_EXIT: host_function_runs(e, c); break;
-	case KRT_OP_CAPTURE_BEGIN: capture_begin(e, c); break;
-	case KRT_OP_CAPTURE_END: capture_end(e, c); break;
+	case KRT_OP_HOSTFN_EXIT:
+		host_function_runs(e, c);
+		break;
+	case KRT_OP_CAPTURE_BEGIN:
+		capture_begin(e, c);
+		break;
+	case KRT_OP_CAPTURE_END:
+		capture_end(e, c);
+		break;
 	case KRT_OP_WRITE_VALUE:
 	case KRT_OP_WAIT_VALUE:
-	case KRT_OP_BATCH_MEM_OP: value_op(e, c); break;
+	case KRT_OP_BATCH_MEM_OP:
+		value_op(e, c);
+		break;
 	case KRT_OP_NOTE_ORDER_RELEASE:
-	case KRT_OP_NOTE_ORDER_ACQUIRE: order_note(e, c); break;
-	case KRT_OP_NOTE_NAME: name_note(e, c); break;
+	case KRT_OP_NOTE_ORDER_ACQUIRE:
+		order_note(e, c);
+		break;
+	case KRT_OP_NOTE_NAME:
+		name_note(e, c);
+		break;
 	case KRT_OP_MODULE_LOAD:
 	case KRT_OP_LIBRARY_LOAD:
 		krt_host_edge(e, c, krt_sem_of_op(c->op), NULL, NULL, NULL, krt_call_context(e, c));
@@ -899,8 +972,11 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_GFX_MAP:
 	case KRT_OP_GFX_UNMAP:
 	case KRT_OP_GRAPH_LAUNCH:
-	case KRT_OP_GRAPH_UPLOAD: plain_op(e, c); break;
-	default: break;
+	case KRT_OP_GRAPH_UPLOAD:
+		plain_op(e, c);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -910,7 +986,7 @@ void krt_sync_free(struct krt_engine *e)
 	struct krt_flag *f, *ftmp;
 	struct krt_token *t, *ttmp;
 
-	HASH_ITER(hh, e->flags, f, ftmp) {
+	HASH_ITER (hh, e->flags, f, ftmp) {
 		HASH_DELETE(hh, e->flags, f);
 		for (unsigned i = 0; i < KRT_RELEASES; i++)
 			if (f->release[i].snap)
@@ -920,8 +996,8 @@ void krt_sync_free(struct krt_engine *e)
 	for (uint32_t i = 0; i < e->value_waits; i++)
 		krt_stream_unref(&e->obj, e->value_wait[i].stream);
 	krt_heap_free(heap, e->value_wait, e->value_waits_cap * sizeof(*e->value_wait));
-	HASH_ITER(hh, e->tokens, t, ttmp)
+	HASH_ITER (hh, e->tokens, t, ttmp)
 		token_drop(e, &e->tokens, &e->ntokens, t);
-	HASH_ITER(hh, e->hostfns, t, ttmp)
+	HASH_ITER (hh, e->hostfns, t, ttmp)
 		token_drop(e, &e->hostfns, &e->nhostfns, t);
 }

@@ -12,12 +12,12 @@
 
 #include <string.h>
 
-#define ANCHORS_MAX 4096      /* remembered pointers of one space */
+#define ANCHORS_MAX 4096       /* remembered pointers of one space */
 #define ROWS_MAX    (1u << 18) /* beyond, rows are not told apart: the allocation is noted as used */
 #define USERS_PRUNE 12
 
-bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev, const struct krt_stream_info *s,
-		   enum krt_finding_view *view)
+bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
+		   const struct krt_stream_info *s, enum krt_finding_view *view)
 {
 	if ((prev->ctx && prev->ctx->sticky) || (s && s->ctx->sticky))
 		return false;
@@ -25,28 +25,32 @@ bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev, const s
 		return false;
 	if (!s && krt_host_function_orders(e, prev))
 		return false;
-	if (s ? krt_order_before_stream(e->order, KRT_VIEW_DOC, prev->stamp, s->domain) :
-		krt_order_before_host(e->order, KRT_VIEW_DOC, prev->stamp))
+	if (s ? krt_order_before_stream(e->order, KRT_VIEW_DOC, prev->stamp, s->domain)
+	      : krt_order_before_host(e->order, KRT_VIEW_DOC, prev->stamp))
 		return false;
-	*view = (s ? krt_order_before_stream(e->order, KRT_VIEW_OBS, prev->stamp, s->domain) :
-		     krt_order_before_host(e->order, KRT_VIEW_OBS, prev->stamp)) ? KRT_DOCUMENTED_ONLY : KRT_BOTH_VIEWS;
+	*view = (s ? krt_order_before_stream(e->order, KRT_VIEW_OBS, prev->stamp, s->domain)
+		   : krt_order_before_host(e->order, KRT_VIEW_OBS, prev->stamp))
+			? KRT_DOCUMENTED_ONLY
+			: KRT_BOTH_VIEWS;
 	return true;
 }
 
 /* The same for a source that the call reads by itself, or at any time from the call on. */
-static bool unordered_read(struct krt_engine *e, const struct krt_touch *t, const struct krt_op_info *prev,
-			   enum krt_finding_view *view)
+static bool unordered_read(struct krt_engine *e, const struct krt_touch *t,
+			   const struct krt_op_info *prev, enum krt_finding_view *view)
 {
 	bool before[KRT_VIEWS];
 
 	if (t->read[KRT_VIEW_DOC] < KRT_READ_AT_CALL && t->read[KRT_VIEW_OBS] < KRT_READ_AT_CALL)
 		return krt_unordered(e, prev, t->stream, view);
-	if ((prev->ctx && prev->ctx->sticky) || t->stream->ctx->sticky || t->stream->external || t->stream->external_own)
+	if ((prev->ctx && prev->ctx->sticky) || t->stream->ctx->sticky || t->stream->external ||
+	    t->stream->external_own)
 		return false;
 	for (int v = 0; v < KRT_VIEWS; v++)
-		before[v] = t->read[v] >= KRT_READ_AT_CALL ?
-				    krt_order_before_host(e->order, v, prev->stamp) :
-				    krt_order_before_stream(e->order, v, prev->stamp, t->stream->domain);
+		before[v] = t->read[v] >= KRT_READ_AT_CALL
+				    ? krt_order_before_host(e->order, v, prev->stamp)
+				    : krt_order_before_stream(e->order, v, prev->stamp,
+							      t->stream->domain);
 	if (before[KRT_VIEW_DOC])
 		return false;
 	*view = before[KRT_VIEW_OBS] ? KRT_DOCUMENTED_ONLY : KRT_BOTH_VIEWS;
@@ -56,10 +60,14 @@ static bool unordered_read(struct krt_engine *e, const struct krt_touch *t, cons
 static const char *what_of(unsigned kind)
 {
 	switch (kind) {
-	case KRT_ACC_READ: return "read";
-	case KRT_ACC_WRITE: return "write";
-	case KRT_ACC_ATOMIC: return "write";
-	default: return "use";
+	case KRT_ACC_READ:
+		return "read";
+	case KRT_ACC_WRITE:
+		return "write";
+	case KRT_ACC_ATOMIC:
+		return "write";
+	default:
+		return "use";
 	}
 }
 
@@ -98,7 +106,7 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 {
 	struct meeting *m = user;
 	const struct krt_touch *t = m->t;
-	struct krt_pair p = { .confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS };
+	struct krt_pair p = {.confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS};
 
 	if (prev->op == t->op) {
 		if (prev->item == t->item)
@@ -126,7 +134,7 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 static void meet_coop(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct meeting *m = user;
-	struct krt_pair p = { .rule = KRT_RULE_COOP_SHARED, .confidence = KRT_CERTAIN };
+	struct krt_pair p = {.rule = KRT_RULE_COOP_SHARED, .confidence = KRT_CERTAIN};
 
 	if (prev->kind != KRT_ACC_ATOMIC || !prev->op->coop || prev->op == m->t->op ||
 	    !krt_unordered(m->e, prev->op, m->t->stream, &p.view))
@@ -142,10 +150,10 @@ static void meet_coop(void *user, const struct krt_access *prev, uint64_t from, 
 	krt_pair_add(m->e, &p);
 }
 
-static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem, unsigned kind,
-			     unsigned know, enum krt_confidence confidence)
+static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
+			     unsigned kind, unsigned know, enum krt_confidence confidence)
 {
-	struct krt_pair p = { .rule = KRT_RULE_UBA_STREAM, .confidence = confidence };
+	struct krt_pair p = {.rule = KRT_RULE_UBA_STREAM, .confidence = confidence};
 
 	if (!mem->alloc_op)
 		return;
@@ -172,10 +180,12 @@ void krt_touch_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_me
 		use_before_alloc(e, op, mem, 0, KRT_KNOW_API, KRT_CERTAIN);
 }
 
-static void use_after_free(struct krt_engine *e, struct krt_op_info *op, const struct krt_mem *mem, uint64_t from,
-			   uint64_t end, unsigned kind, unsigned know, enum krt_confidence confidence)
+static void use_after_free(struct krt_engine *e, struct krt_op_info *op, const struct krt_mem *mem,
+			   uint64_t from, uint64_t end, unsigned kind, unsigned know,
+			   enum krt_confidence confidence)
 {
-	struct krt_pair p = { .rule = KRT_RULE_UAF_STREAM, .confidence = confidence, .view = KRT_BOTH_VIEWS };
+	struct krt_pair p = {
+		.rule = KRT_RULE_UAF_STREAM, .confidence = confidence, .view = KRT_BOTH_VIEWS};
 
 	if (mem->free_external || !mem->free_op || (op->ctx && op->ctx->sticky) ||
 	    (op->stream && (op->stream->external || op->stream->external_own)))
@@ -219,18 +229,23 @@ static bool is_over(void *user, const struct krt_access *a)
 	return krt_order_before_stream(o->e->order, KRT_VIEW_DOC, a->op->stamp, o->stream);
 }
 
-static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem, uint64_t from, uint64_t end)
+static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem,
+			uint64_t from, uint64_t end)
 {
-	struct meeting m = { .e = e, .t = t, .mem = mem };
-	struct krt_access a = { .op = t->op, .mapping = mem->serial, .item = t->item, .kind = (uint8_t)t->kind,
-				.know = (uint8_t)t->know };
+	struct meeting m = {.e = e, .t = t, .mem = mem};
+	struct krt_access a = {.op = t->op,
+			       .mapping = mem->serial,
+			       .item = t->item,
+			       .kind = (uint8_t)t->kind,
+			       .know = (uint8_t)t->know};
 
 	use_before_alloc(e, t->op, mem, t->kind, t->know, KRT_CERTAIN);
 	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
 	if (t->op->coop && t->kind == KRT_ACC_ATOMIC)
 		krt_ranges_each(&mem->space->sure, from, end, meet_coop, &m);
-	if (mem->space->may.tree.count && t->kind == KRT_ACC_WRITE && t->op->class != KRT_OPC_KERNEL) {
-		struct over o = { .e = e, .stream = t->stream->domain };
+	if (mem->space->may.tree.count && t->kind == KRT_ACC_WRITE &&
+	    t->op->class != KRT_OPC_KERNEL) {
+		struct over o = {.e = e, .stream = t->stream->domain};
 
 		m.may = true;
 		krt_ranges_conflicts(&mem->space->may, from, end, t->kind, meet, &m);
@@ -243,8 +258,8 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 }
 
 /* [addr, addr+len) by allocations. */
-static void touch_range(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s, uint64_t addr,
-			uint64_t len)
+static void touch_range(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s,
+			uint64_t addr, uint64_t len)
 {
 	uint64_t end = addr + len;
 
@@ -265,7 +280,8 @@ static void touch_range(struct krt_engine *e, const struct krt_touch *t, const s
 			else if (!mem->size)
 				to = addr + 1;
 			if (!t->only || t->only == mem)
-				touch_piece(e, t, mem, addr_to_key(mem, addr), addr_to_key(mem, to));
+				touch_piece(e, t, mem, addr_to_key(mem, addr),
+					    addr_to_key(mem, to));
 			addr = to;
 			continue;
 		}
@@ -274,9 +290,11 @@ static void touch_range(struct krt_engine *e, const struct krt_touch *t, const s
 		if (!t->only) {
 			freed = s->host ? NULL : krt_mem_freed_at(&e->mem, addr);
 			if (freed)
-				use_after_free(e, t->op, freed, addr, to, t->kind, t->know, KRT_CERTAIN);
+				use_after_free(e, t->op, freed, addr, to, t->kind, t->know,
+					       KRT_CERTAIN);
 			else
-				touch_piece(e, t, s->host ? &e->mem.pageable : &e->mem.unknown, addr, to);
+				touch_piece(e, t, s->host ? &e->mem.pageable : &e->mem.unknown,
+					    addr, to);
 		}
 		addr = to;
 	}
@@ -289,7 +307,8 @@ static struct krt_users *users_of(struct krt_engine *e, struct krt_mem *mem, uin
 	return b ? &b->users : &mem->users;
 }
 
-static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr, struct krt_op_info *op, unsigned sort)
+static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
+		       struct krt_op_info *op, unsigned sort)
 {
 	struct krt_users *u = users_of(e, mem, addr);
 
@@ -304,16 +323,18 @@ static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
 }
 
 /* Kernels of unknown access that hold a pointer into the same allocation. */
-static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem, uint64_t addr)
+static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem,
+		       uint64_t addr)
 {
 	const struct krt_users *u = users_of(e, mem, addr);
 
 	for (uint32_t i = 0; i < u->count; i++) {
 		struct krt_op_info *prev = u->user[i].op;
-		struct krt_pair p = { .confidence = KRT_POSSIBLE };
+		struct krt_pair p = {.confidence = KRT_POSSIBLE};
 
-		if ((u->user[i].sort != KRT_USER_POINTER && u->user[i].sort != KRT_USER_WORD) || prev == t->op ||
-		    krt_pair_known(e, prev, mem) || !krt_unordered(e, prev, t->stream, &p.view))
+		if ((u->user[i].sort != KRT_USER_POINTER && u->user[i].sort != KRT_USER_WORD) ||
+		    prev == t->op || krt_pair_known(e, prev, mem) ||
+		    !krt_unordered(e, prev, t->stream, &p.view))
 			continue;
 		p.rule = t->kind == KRT_ACC_READ ? KRT_RULE_RACE_RAW : KRT_RULE_RACE_WAR;
 		p.cur = t->op;
@@ -321,7 +342,8 @@ static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct k
 		p.cur_what = what_of(t->kind);
 		p.prev_what = "use";
 		p.cur_know = t->know;
-		p.prev_know = u->user[i].sort == KRT_USER_POINTER ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+		p.prev_know =
+			u->user[i].sort == KRT_USER_POINTER ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
 		p.mem = mem;
 		krt_pair_add(e, &p);
 	}
@@ -330,9 +352,9 @@ static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct k
 static void touch_done(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s)
 {
 	struct krt_mem *mem = s->array ? s->array : krt_mem_at(&e->mem, s->addr);
-	unsigned sort = t->op->class == KRT_OPC_KERNEL ? KRT_USER_KERNEL :
-			t->kind == KRT_ACC_READ	       ? KRT_USER_READ :
-							 KRT_USER_WRITE;
+	unsigned sort = t->op->class == KRT_OPC_KERNEL ? KRT_USER_KERNEL
+			: t->kind == KRT_ACC_READ      ? KRT_USER_READ
+						       : KRT_USER_WRITE;
 
 	if (!mem)
 		return;
@@ -349,18 +371,21 @@ void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const stru
 
 	if (!e->judge || !s.width || !s.rows || !s.slices || t->stream->ctx->sticky)
 		return;
-	if (s.rows > 1 && s.pitch == s.width && s.width <= UINT64_MAX / s.rows) { /* rows without gaps */
+	if (s.rows > 1 && s.pitch == s.width &&
+	    s.width <= UINT64_MAX / s.rows) { /* rows without gaps */
 		s.width *= s.rows;
 		s.rows = 1;
 	}
-	if (s.rows == 1 && s.slices > 1 && s.slice_pitch == s.width && s.width <= UINT64_MAX / s.slices) {
+	if (s.rows == 1 && s.slices > 1 && s.slice_pitch == s.width &&
+	    s.width <= UINT64_MAX / s.slices) {
 		s.width *= s.slices;
 		s.slices = 1;
 	}
 	if (s.slices <= ROWS_MAX && s.rows <= ROWS_MAX / s.slices)
 		for (uint64_t z = 0; z < s.slices; z++)
 			for (uint64_t y = 0; y < s.rows; y++)
-				touch_range(e, t, &s, s.addr + z * s.slice_pitch + y * s.pitch, s.width);
+				touch_range(e, t, &s, s.addr + z * s.slice_pitch + y * s.pitch,
+					    s.width);
 	touch_done(e, t, &s);
 }
 
@@ -372,16 +397,20 @@ enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *
 		return s->host ? KRT_SEM_MEM_PAGEABLE : KRT_SEM_MEM_DEVICE;
 	switch (mem->kind) {
 	case KRT_MEM_PINNED:
-	case KRT_MEM_REGISTERED: return KRT_SEM_MEM_PINNED;
-	case KRT_MEM_MANAGED: return KRT_SEM_MEM_MANAGED;
-	case KRT_MEM_PAGEABLE: return KRT_SEM_MEM_PAGEABLE;
+	case KRT_MEM_REGISTERED:
+		return KRT_SEM_MEM_PINNED;
+	case KRT_MEM_MANAGED:
+		return KRT_SEM_MEM_MANAGED;
+	case KRT_MEM_PAGEABLE:
+		return KRT_SEM_MEM_PAGEABLE;
 	case KRT_MEM_DEVICE:
 	case KRT_MEM_POOL:
 	case KRT_MEM_MAPPED:
 	case KRT_MEM_ARRAY:
 	case KRT_MEM_GLOBAL:
 	case KRT_MEM_IMPORTED:
-	case KRT_MEM_UNKNOWN: return KRT_SEM_MEM_DEVICE;
+	case KRT_MEM_UNKNOWN:
+		return KRT_SEM_MEM_DEVICE;
 	}
 	return KRT_SEM_MEM_DEVICE;
 }
@@ -391,7 +420,7 @@ enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *
 static void meet_pointer(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct meeting *m = user;
-	struct krt_pair p = { .confidence = KRT_POSSIBLE };
+	struct krt_pair p = {.confidence = KRT_POSSIBLE};
 
 	if (prev->op == m->op || !krt_unordered(m->e, prev->op, m->stream, &p.view))
 		return;
@@ -410,16 +439,18 @@ static void meet_pointer(void *user, const struct krt_access *prev, uint64_t fro
 	krt_pair_add(m->e, &p);
 }
 
-static void pointer_users(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem, uint64_t addr, bool plain)
+static void pointer_users(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
+			  uint64_t addr, bool plain)
 {
 	const struct krt_users *u = users_of(e, mem, addr);
 
 	for (uint32_t i = 0; i < u->count; i++) {
 		struct krt_op_info *prev = u->user[i].op;
 		unsigned sort = u->user[i].sort;
-		struct krt_pair p = { .rule = KRT_RULE_RACE_RAW, .confidence = KRT_POSSIBLE };
+		struct krt_pair p = {.rule = KRT_RULE_RACE_RAW, .confidence = KRT_POSSIBLE};
 
-		if (prev == op || krt_pair_known(e, prev, mem) || !krt_unordered(e, prev, op->stream, &p.view))
+		if (prev == op || krt_pair_known(e, prev, mem) ||
+		    !krt_unordered(e, prev, op->stream, &p.view))
 			continue;
 		p.cur = op;
 		p.prev = prev;
@@ -438,12 +469,16 @@ static void pointer_users(struct krt_engine *e, struct krt_op_info *op, struct k
 			p.prev_what = "write";
 			p.prev_know = KRT_KNOW_API;
 			break;
-		case KRT_USER_KERNEL: p.prev_know = KRT_KNOW_ANNOTATION; break;
+		case KRT_USER_KERNEL:
+			p.prev_know = KRT_KNOW_ANNOTATION;
+			break;
 		case KRT_USER_POINTER:
 			if (plain && op->coop && prev->coop && u->user[i].anchor == addr)
 				p.rule = KRT_RULE_COOP_SHARED;
 			break;
-		case KRT_USER_WORD: p.prev_know = KRT_KNOW_WORD; break;
+		case KRT_USER_WORD:
+			p.prev_know = KRT_KNOW_WORD;
+			break;
 		}
 		krt_pair_add(e, &p);
 	}
@@ -453,7 +488,7 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 {
 	struct krt_mem *mem = krt_mem_at(&e->mem, addr);
 	const struct krt_mem *freed;
-	struct meeting m = { .e = e, .mem = mem, .op = op, .stream = op->stream };
+	struct meeting m = {.e = e, .mem = mem, .op = op, .stream = op->stream};
 	unsigned know = plain ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
 	uint64_t key;
 
@@ -468,7 +503,10 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 	}
 	use_before_alloc(e, op, mem, KRT_ACC_UNKNOWN, know, plain ? KRT_LIKELY : KRT_POSSIBLE);
 	if (plain) {
-		struct krt_access a = { .op = op, .mapping = mem->serial, .kind = KRT_ACC_UNKNOWN, .know = KRT_KNOW_POINTER };
+		struct krt_access a = {.op = op,
+				       .mapping = mem->serial,
+				       .kind = KRT_ACC_UNKNOWN,
+				       .know = KRT_KNOW_POINTER};
 
 		key = addr_to_key(mem, addr);
 		krt_ranges_each(&mem->space->sure, key, key + 1, meet_pointer, &m);
@@ -488,7 +526,7 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 static void meet_host(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct meeting *m = user;
-	struct krt_pair p = { .rule = m->rule, .confidence = KRT_CERTAIN };
+	struct krt_pair p = {.rule = m->rule, .confidence = KRT_CERTAIN};
 
 	/* A kernel and the CPU may well talk to each other through mapped memory. */
 	if (prev->op->class == KRT_OPC_KERNEL && m->mem->kind != KRT_MEM_MANAGED)
@@ -509,10 +547,12 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 	krt_pair_add(m->e, &p);
 }
 
-void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len, bool write)
+void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
+		    bool write)
 {
-	struct meeting m = { .e = e, .kind = write ? KRT_ACC_WRITE : KRT_ACC_READ,
-			     .rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE };
+	struct meeting m = {.e = e,
+			    .kind = write ? KRT_ACC_WRITE : KRT_ACC_READ,
+			    .rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
 
 	if (!e->judge || !len)
@@ -534,11 +574,11 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 			m.mem = &e->mem.pageable;
 		}
 		m.may = false;
-		krt_ranges_conflicts(&m.mem->space->sure, addr_to_key(m.mem, addr), addr_to_key(m.mem, to), m.kind, meet_host,
-				     &m);
+		krt_ranges_conflicts(&m.mem->space->sure, addr_to_key(m.mem, addr),
+				     addr_to_key(m.mem, to), m.kind, meet_host, &m);
 		m.may = true;
-		krt_ranges_conflicts(&m.mem->space->may, addr_to_key(m.mem, addr), addr_to_key(m.mem, to), m.kind, meet_host,
-				     &m);
+		krt_ranges_conflicts(&m.mem->space->may, addr_to_key(m.mem, addr),
+				     addr_to_key(m.mem, to), m.kind, meet_host, &m);
 		addr = to;
 	}
 	krt_op_unref(&e->heap, m.op);
@@ -549,7 +589,7 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 static void meet_free(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct meeting *m = user;
-	struct krt_pair p = { .rule = m->rule, .confidence = KRT_CERTAIN };
+	struct krt_pair p = {.rule = m->rule, .confidence = KRT_CERTAIN};
 
 	/* Through another mapping of the same memory: that one goes on. */
 	if (m->mem->kind == KRT_MEM_MAPPED && prev->mapping != m->mem->serial)
@@ -568,22 +608,23 @@ static void meet_free(void *user, const struct krt_access *prev, uint64_t from, 
 	krt_pair_add(m->e, &p);
 }
 
-void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s, struct krt_mem *mem,
-		    enum krt_rule_id rule)
+void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
+		    struct krt_mem *mem, enum krt_rule_id rule)
 {
-	struct meeting m = { .e = e, .mem = mem, .rule = rule, .op = op, .stream = s };
+	struct meeting m = {.e = e, .mem = mem, .rule = rule, .op = op, .stream = s};
 	uint64_t from = addr_to_key(mem, mem->kind == KRT_MEM_ARRAY ? 0 : mem->node.key);
 
 	if (!e->judge || e->exiting)
 		return;
-	krt_ranges_each(&mem->space->sure, from, mem->kind == KRT_MEM_ARRAY ? UINT64_MAX : from + mem->size, meet_free, &m);
+	krt_ranges_each(&mem->space->sure, from,
+			mem->kind == KRT_MEM_ARRAY ? UINT64_MAX : from + mem->size, meet_free, &m);
 	for (uint32_t i = 0; i < mem->users.count; i++) {
 		struct krt_op_info *prev = mem->users.user[i].op;
 		unsigned sort = mem->users.user[i].sort;
-		struct krt_pair p = { .rule = rule };
+		struct krt_pair p = {.rule = rule};
 
-		if ((sort != KRT_USER_POINTER && sort != KRT_USER_WORD) || prev == op || krt_pair_known(e, prev, mem) ||
-		    !krt_unordered(e, prev, s, &p.view))
+		if ((sort != KRT_USER_POINTER && sort != KRT_USER_WORD) || prev == op ||
+		    krt_pair_known(e, prev, mem) || !krt_unordered(e, prev, s, &p.view))
 			continue;
 		p.confidence = sort == KRT_USER_POINTER ? KRT_CERTAIN : KRT_POSSIBLE;
 		p.cur = op;
@@ -599,7 +640,7 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 
 void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len)
 {
-	struct meeting m = { .e = e, .rule = KRT_RULE_HOST_FREE_IN_USE };
+	struct meeting m = {.e = e, .rule = KRT_RULE_HOST_FREE_IN_USE};
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
 
 	if (!len)

@@ -21,7 +21,7 @@ struct krt_tree {
 	size_t count;
 };
 
-#define krt_entry(ptr, type, member) ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define krt_entry(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 /* node->key is set; false: the key is there already. */
 bool krt_tree_insert(struct krt_tree *t, struct krt_node *node);

@@ -12,10 +12,12 @@ void krt_words_coop(const struct krt_facts *f, struct krt_words *w)
 
 	krt_words_bytes(f, bytes, sizeof(bytes));
 	snprintf(w->message, sizeof(w->message),
-		 "cooperative launches %s #%" PRIu64 " on %s and %s #%" PRIu64 " on %s share %s and may be in flight together",
+		 "cooperative launches %s #%" PRIu64 " on %s and %s #%" PRIu64
+		 " on %s share %s and may be in flight together",
 		 c->api, c->seq, c->stream, p->api, p->seq, p->stream, bytes);
 	snprintf(w->fix, sizeof(w->fix),
-		 "give each stream a workspace of its own, or make %s wait for an event recorded on %s after #%" PRIu64,
+		 "give each stream a workspace of its own, or make %s wait for an event recorded "
+		 "on %s after #%" PRIu64,
 		 c->stream, p->stream, p->seq);
 	krt_words_order(f, w);
 }

@@ -10,17 +10,23 @@ void krt_words_free(const struct krt_facts *f, struct krt_words *w)
 	const struct krt_side *c = &f->cur, *p = &f->prev;
 
 	snprintf(w->message, sizeof(w->message),
-		 "%s #%" PRIu64 "%s%s ends %s while %s #%" PRIu64 " on %s%s%s%s %s it", c->api, c->seq,
-		 c->host ? "" : " on ", c->host ? "" : c->stream, f->buffer ? f->buffer : "memory", p->api, p->seq,
-		 p->stream, p->detail ? " (" : "", p->detail ? p->detail : "", p->detail ? ")" : "",
-		 p->word ? "may use" : p->what[0] == 'r' ? "still reads" : p->what[0] == 'w' ? "still writes" : "still uses");
+		 "%s #%" PRIu64 "%s%s ends %s while %s #%" PRIu64 " on %s%s%s%s %s it", c->api,
+		 c->seq, c->host ? "" : " on ", c->host ? "" : c->stream,
+		 f->buffer ? f->buffer : "memory", p->api, p->seq, p->stream, p->detail ? " (" : "",
+		 p->detail ? p->detail : "", p->detail ? ")" : "",
+		 p->word	     ? "may use"
+		 : p->what[0] == 'r' ? "still reads"
+		 : p->what[0] == 'w' ? "still writes"
+				     : "still uses");
 	if (c->host)
 		snprintf(w->fix, sizeof(w->fix),
-			 "wait for #%" PRIu64 " before the free: cuStreamSynchronize on %s, or an event recorded after it",
+			 "wait for #%" PRIu64 " before the free: cuStreamSynchronize on %s, or an "
+					      "event recorded after it",
 			 p->seq, p->stream);
 	else
 		snprintf(w->fix, sizeof(w->fix),
-			 "record an event on %s after #%" PRIu64 " and make %s wait for it before #%" PRIu64, p->stream, p->seq,
-			 c->stream, c->seq);
+			 "record an event on %s after #%" PRIu64
+			 " and make %s wait for it before #%" PRIu64,
+			 p->stream, p->seq, c->stream, c->seq);
 	krt_words_order(f, w);
 }

@@ -8,27 +8,34 @@
 void krt_words_lifetime(const struct krt_facts *f, struct krt_words *w)
 {
 	const struct krt_side *c = &f->cur, *p = &f->prev;
-	const char *verb = c->scan ? "is given a pointer into" : c->what[0] == 'r' ? "reads" :
-			   c->what[0] == 'f' ? "frees" : "writes";
+	const char *verb = c->scan	       ? "is given a pointer into"
+			   : c->what[0] == 'r' ? "reads"
+			   : c->what[0] == 'f' ? "frees"
+					       : "writes";
 	const char *buffer = f->buffer ? f->buffer : "memory";
 
 	if (f->rule == KRT_RULE_UAF_STREAM) {
 		snprintf(w->message, sizeof(w->message),
-			 "%s #%" PRIu64 " on %s %s %s, which %s #%" PRIu64 "%s%s had freed", c->api, c->seq, c->stream, verb,
-			 buffer, p->api, p->seq, p->host ? "" : " on ", p->host ? "" : p->stream);
+			 "%s #%" PRIu64 " on %s %s %s, which %s #%" PRIu64 "%s%s had freed", c->api,
+			 c->seq, c->stream, verb, buffer, p->api, p->seq, p->host ? "" : " on ",
+			 p->host ? "" : p->stream);
 		snprintf(w->fix, sizeof(w->fix),
-			 "free after the last use: move #%" PRIu64 " behind #%" PRIu64 "%s", p->seq, c->seq,
-			 p->host ? "" : ", and make its stream wait for the one that uses the memory");
+			 "free after the last use: move #%" PRIu64 " behind #%" PRIu64 "%s", p->seq,
+			 c->seq,
+			 p->host ? ""
+				 : ", and make its stream wait for the one that uses the memory");
 		snprintf(w->exists, sizeof(w->exists), "the use was enqueued after the free");
-		snprintf(w->missing, sizeof(w->missing), "%s #%" PRIu64 " (%s) before %s #%" PRIu64, c->api, c->seq,
-			 c->stream, p->api, p->seq);
+		snprintf(w->missing, sizeof(w->missing), "%s #%" PRIu64 " (%s) before %s #%" PRIu64,
+			 c->api, c->seq, c->stream, p->api, p->seq);
 		return;
 	}
 	snprintf(w->message, sizeof(w->message),
-		 "%s #%" PRIu64 " on %s %s %s, which %s #%" PRIu64 " allocates on %s, with no order after it", c->api, c->seq,
-		 c->stream, verb, buffer, p->api, p->seq, p->stream);
+		 "%s #%" PRIu64 " on %s %s %s, which %s #%" PRIu64
+		 " allocates on %s, with no order after it",
+		 c->api, c->seq, c->stream, verb, buffer, p->api, p->seq, p->stream);
 	snprintf(w->fix, sizeof(w->fix),
-		 "record an event on %s after #%" PRIu64 " and make %s wait for it before #%" PRIu64, p->stream, p->seq,
-		 c->stream, c->seq);
+		 "record an event on %s after #%" PRIu64
+		 " and make %s wait for it before #%" PRIu64,
+		 p->stream, p->seq, c->stream, c->seq);
 	krt_words_order(f, w);
 }

@@ -13,19 +13,29 @@ void krt_words_race(const struct krt_facts *f, struct krt_words *w)
 	krt_words_bytes(f, bytes, sizeof(bytes));
 	if (f->same_op) {
 		snprintf(w->message, sizeof(w->message),
-			 "two copies of one batch (%s #%" PRIu64 ") meet: one is to %s %s that another %ss", c->api, c->seq,
-			 c->what, bytes, p->what);
-		snprintf(w->fix, sizeof(w->fix), "put the copies that overlap into separate calls on one stream");
+			 "two copies of one batch (%s #%" PRIu64
+			 ") meet: one is to %s %s that another %ss",
+			 c->api, c->seq, c->what, bytes, p->what);
+		snprintf(w->fix, sizeof(w->fix),
+			 "put the copies that overlap into separate calls on one stream");
 	} else {
 		snprintf(w->message, sizeof(w->message),
-			 "%s #%" PRIu64 " on %s%s%s%s %s %s, which %s #%" PRIu64 " on %s%s%s%s %s, with no order between them",
-			 c->api, c->seq, c->stream, c->detail ? " (" : "", c->detail ? c->detail : "", c->detail ? ")" : "",
-			 c->scan ? "is given a pointer into and may touch" : c->what[0] == 'r' ? "reads" : "writes", bytes,
-			 p->api, p->seq, p->stream, p->detail ? " (" : "", p->detail ? p->detail : "", p->detail ? ")" : "",
-			 p->scan ? "was given too and may touch" : p->what[0] == 'r' ? "reads" : "writes");
+			 "%s #%" PRIu64 " on %s%s%s%s %s %s, which %s #%" PRIu64
+			 " on %s%s%s%s %s, with no order between them",
+			 c->api, c->seq, c->stream, c->detail ? " (" : "",
+			 c->detail ? c->detail : "", c->detail ? ")" : "",
+			 c->scan	     ? "is given a pointer into and may touch"
+			 : c->what[0] == 'r' ? "reads"
+					     : "writes",
+			 bytes, p->api, p->seq, p->stream, p->detail ? " (" : "",
+			 p->detail ? p->detail : "", p->detail ? ")" : "",
+			 p->scan	     ? "was given too and may touch"
+			 : p->what[0] == 'r' ? "reads"
+					     : "writes");
 		snprintf(w->fix, sizeof(w->fix),
-			 "record an event on %s after #%" PRIu64 " and make %s wait for it before #%" PRIu64, p->stream, p->seq,
-			 c->stream, c->seq);
+			 "record an event on %s after #%" PRIu64
+			 " and make %s wait for it before #%" PRIu64,
+			 p->stream, p->seq, c->stream, c->seq);
 	}
 	krt_words_order(f, w);
 }

@@ -10,9 +10,11 @@
 #include <strings.h>
 
 const struct krt_rule krt_rules[KRT_NR_RULES] = {
-#define KRT_RULE(NAME, ident, lvl, text)                                                    \
-	[KRT_RULE_##NAME] = { .id = ident, .title = text, .level = KRT_LEVEL_##lvl,         \
-			      .explain = KRT_EXPLAIN_##NAME },
+#define KRT_RULE(NAME, ident, lvl, text)                                                           \
+	[KRT_RULE_##NAME] = {.id = ident,                                                          \
+			     .title = text,                                                        \
+			     .level = KRT_LEVEL_##lvl,                                             \
+			     .explain = KRT_EXPLAIN_##NAME},
 #include "rules.def"
 #undef KRT_RULE
 };

@@ -36,7 +36,8 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len)
 	const char *buffer = f->buffer ? f->buffer : "memory";
 
 	if (f->len)
-		snprintf(buf, len, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " of %s", f->offset, f->offset + f->len, buffer);
+		snprintf(buf, len, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " of %s", f->offset,
+			 f->offset + f->len, buffer);
 	else
 		snprintf(buf, len, "%s", buffer);
 }
@@ -48,26 +49,33 @@ void krt_words_order(const struct krt_facts *f, struct krt_words *w)
 	int n = 0;
 
 	if (f->same_op)
-		n = snprintf(w->exists, sizeof(w->exists), "the copies of one batch are not ordered among themselves");
+		n = snprintf(w->exists, sizeof(w->exists),
+			     "the copies of one batch are not ordered among themselves");
 	else if (f->wait)
 		n = snprintf(w->exists, sizeof(w->exists),
-			     "%s last waited for %s at #%" PRIu64 ", for what it held at #%" PRIu64 ", before #%" PRIu64,
+			     "%s last waited for %s at #%" PRIu64 ", for what it held at #%" PRIu64
+			     ", before #%" PRIu64,
 			     who, p->stream, f->wait, f->record, p->seq);
 	else if (f->back_wait)
 		n = snprintf(w->exists, sizeof(w->exists),
-			     "only the other way round: %s waited for %s at #%" PRIu64, p->stream, who, f->back_wait);
+			     "only the other way round: %s waited for %s at #%" PRIu64, p->stream,
+			     who, f->back_wait);
 	else if (f->other_wait)
 		n = snprintf(w->exists, sizeof(w->exists),
-			     "%s last waited for %s at #%" PRIu64 ", which covers nothing of %s at #%" PRIu64, who,
-			     f->other ? f->other : "another stream", f->other_wait, p->stream, p->seq);
+			     "%s last waited for %s at #%" PRIu64
+			     ", which covers nothing of %s at #%" PRIu64,
+			     who, f->other ? f->other : "another stream", f->other_wait, p->stream,
+			     p->seq);
 	else
-		n = snprintf(w->exists, sizeof(w->exists), "none: %s never waited for %s", who, p->stream);
+		n = snprintf(w->exists, sizeof(w->exists), "none: %s never waited for %s", who,
+			     p->stream);
 	if (n > 0 && (size_t)n < sizeof(w->exists) && f->default_stream)
 		n += snprintf(w->exists + n, sizeof(w->exists) - n,
 			      "; the legacy stream does not order with a non-blocking stream");
 	if (n > 0 && (size_t)n < sizeof(w->exists) && f->view == KRT_DOCUMENTED_ONLY)
 		snprintf(w->exists + n, sizeof(w->exists) - n,
-			 "; drivers were seen to wait here, but the documentation does not promise it");
-	snprintf(w->missing, sizeof(w->missing), "%s #%" PRIu64 " (%s) before %s #%" PRIu64 " (%s)", p->api, p->seq,
-		 p->stream, c->api, c->seq, c->host ? "host" : c->stream);
+			 "; drivers were seen to wait here, but the documentation does not promise "
+			 "it");
+	snprintf(w->missing, sizeof(w->missing), "%s #%" PRIu64 " (%s) before %s #%" PRIu64 " (%s)",
+		 p->api, p->seq, p->stream, c->api, c->seq, c->host ? "host" : c->stream);
 }

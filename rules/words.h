@@ -10,14 +10,14 @@
 #include "finding.h"
 
 struct krt_side {
-	const char *api;     /* "cuMemcpyHtoDAsync", "kernel saxpy", "the CPU" */
-	const char *what;    /* "read", "write", "free", "use", ... */
-	const char *stream;  /* display name; "host" */
-	const char *detail;  /* "source order STREAM", or NULL */
-	uint64_t seq;        /* 0: no such side */
-	bool host;           /* not on a stream */
-	bool scan;           /* known by a pointer among the parameters alone */
-	bool word;           /* by a word inside a larger parameter */
+	const char *api;    /* "cuMemcpyHtoDAsync", "kernel saxpy", "the CPU" */
+	const char *what;   /* "read", "write", "free", "use", ... */
+	const char *stream; /* display name; "host" */
+	const char *detail; /* "source order STREAM", or NULL */
+	uint64_t seq;	    /* 0: no such side */
+	bool host;	    /* not on a stream */
+	bool scan;	    /* known by a pointer among the parameters alone */
+	bool word;	    /* by a word inside a larger parameter */
 };
 
 struct krt_facts {
@@ -25,21 +25,22 @@ struct krt_facts {
 	enum krt_confidence confidence;
 	enum krt_finding_view view;
 	struct krt_side cur, prev;
-	const char *buffer;    /* `device buffer "x" at 0x..`, or NULL */
-	uint64_t offset, len;  /* the shared bytes; len 0: not known */
-	uint64_t size;         /* of the buffer, 0: not known */
-	bool same_op;          /* both sides are copies of one batch */
-	bool default_stream;   /* one side is the legacy stream, the other does not block */
+	const char *buffer;   /* `device buffer "x" at 0x..`, or NULL */
+	uint64_t offset, len; /* the shared bytes; len 0: not known */
+	uint64_t size;	      /* of the buffer, 0: not known */
+	bool same_op;	      /* both sides are copies of one batch */
+	bool default_stream;  /* one side is the legacy stream, the other does not block */
 	/* the nearest order that exists; 0: none such */
-	uint64_t wait, record;      /* cur's stream waited for prev's: at, for the record at */
-	uint64_t back_wait;         /* prev's stream waited for cur's */
-	uint64_t other_wait;        /* cur's stream waited for another one */
-	const char *other;          /* that stream */
+	uint64_t wait, record; /* cur's stream waited for prev's: at, for the record at */
+	uint64_t back_wait;    /* prev's stream waited for cur's */
+	uint64_t other_wait;   /* cur's stream waited for another one */
+	const char *other;     /* that stream */
 	/* further facts of single rules */
 	const char *event;
-	uint64_t third_seq;         /* EVENT_OVERWRITTEN: the record that replaced; COPY_BOUNDS: bytes past the end */
+	uint64_t third_seq; /* EVENT_OVERWRITTEN: the record that replaced; COPY_BOUNDS: bytes past
+			       the end */
 	const char *third_stream;
-	uint64_t times, rounds;     /* PERF_SYNC_HOT, EVENT_UNRECORDED */
+	uint64_t times, rounds; /* PERF_SYNC_HOT, EVENT_UNRECORDED */
 };
 
 struct krt_words {
@@ -54,7 +55,7 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
 
 /* One a file. */
 typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);
-krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event, krt_words_bounds,
-	krt_words_coop, krt_words_sync_hot;
+krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event,
+	krt_words_bounds, krt_words_coop, krt_words_sync_hot;
 
 #endif

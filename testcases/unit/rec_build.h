@@ -43,7 +43,7 @@ struct world {
 
 static inline void world_open(struct world *w, const struct krt_engine_config *cfg)
 {
-	static const struct krt_engine_config plain = { .hot_min = 16, .possible_max = 1000 };
+	static const struct krt_engine_config plain = {.hot_min = 16, .possible_max = 1000};
 
 	memset(w, 0, sizeof(*w));
 	w->e = krt_engine_new(cfg ? cfg : &plain);
@@ -73,9 +73,10 @@ static inline void call_begin(struct world *w, enum krt_api_id api, ...)
 	w->at = sizeof(w->u.call) + krt_api[api].argc * 8u;
 }
 
-static inline void call_blob(struct world *w, unsigned arg, unsigned kind, const void *data, uint32_t len)
+static inline void call_blob(struct world *w, unsigned arg, unsigned kind, const void *data,
+			     uint32_t len)
 {
-	struct krt_blob b = { .arg = (uint8_t)arg, .kind = (uint8_t)kind, .len = len };
+	struct krt_blob b = {.arg = (uint8_t)arg, .kind = (uint8_t)kind, .len = len};
 	char *p = (char *)&w->u;
 
 	memcpy(p + w->at, &b, sizeof(b));
@@ -100,14 +101,16 @@ static inline void call_end(struct world *w, int result)
 #define A(x) ((uint64_t)(x))
 /* A call without blobs: call(w, cuStreamSynchronize, s). */
 #define call(w, sym, ...) (call_begin(w, KRT_API_##sym, ##__VA_ARGS__), call_end(w, 0))
-#define call_failed(w, sym, result, ...) (call_begin(w, KRT_API_##sym, ##__VA_ARGS__), call_end(w, result))
+#define call_failed(w, sym, result, ...)                                                           \
+	(call_begin(w, KRT_API_##sym, ##__VA_ARGS__), call_end(w, result))
 
 /* --- threads, contexts, stacks, kernels -------------------------------------------- */
 
 static inline void thread(struct world *w, unsigned lane, uint32_t serial)
 {
-	struct krt_rec_thread r = { .h = { .size = sizeof(r), .kind = KRT_REC_THREAD }, .tid = 100 + (int)lane,
-				    .serial = serial };
+	struct krt_rec_thread r = {.h = {.size = sizeof(r), .kind = KRT_REC_THREAD},
+				   .tid = 100 + (int)lane,
+				   .serial = serial};
 
 	krt_engine_feed(w->e, &r.h, sizeof(r), lane);
 	w->lane = lane;
@@ -115,8 +118,10 @@ static inline void thread(struct world *w, unsigned lane, uint32_t serial)
 
 static inline void context(struct world *w, uint64_t ctx, int device, bool primary)
 {
-	struct krt_rec_context r = { .h = { .size = sizeof(r), .kind = KRT_REC_CONTEXT }, .ctx = ctx, .device = device,
-				     .primary = primary };
+	struct krt_rec_context r = {.h = {.size = sizeof(r), .kind = KRT_REC_CONTEXT},
+				    .ctx = ctx,
+				    .device = device,
+				    .primary = primary};
 
 	krt_engine_feed(w->e, &r.h, sizeof(r), 0);
 	w->ctx = ctx;
@@ -124,7 +129,11 @@ static inline void context(struct world *w, uint64_t ctx, int device, bool prima
 
 static inline void stack(struct world *w, uint32_t id, unsigned depth, const uint64_t *pc)
 {
-	union { uint64_t words[64]; struct krt_rec_stack r; struct krt_rec h; } u = { 0 };
+	union {
+		uint64_t words[64];
+		struct krt_rec_stack r;
+		struct krt_rec h;
+	} u = {0};
 
 	u.r.h.kind = KRT_REC_STACK;
 	u.r.h.size = (uint32_t)(sizeof(u.r) + depth * 8);
@@ -135,9 +144,14 @@ static inline void stack(struct world *w, uint32_t id, unsigned depth, const uin
 }
 
 /* sizes: n parameter sizes, laid out 8-aligned. */
-static inline void kernel(struct world *w, uint32_t id, const char *name, uint32_t n, const uint32_t *sizes)
+static inline void kernel(struct world *w, uint32_t id, const char *name, uint32_t n,
+			  const uint32_t *sizes)
 {
-	union { uint64_t words[64]; struct krt_rec_kernel r; struct krt_rec h; } u = { 0 };
+	union {
+		uint64_t words[64];
+		struct krt_rec_kernel r;
+		struct krt_rec h;
+	} u = {0};
 	uint32_t at = 0;
 
 	u.r.h.kind = KRT_REC_KERNEL;
@@ -151,13 +165,15 @@ static inline void kernel(struct world *w, uint32_t id, const char *name, uint32
 	}
 	u.r.bytes = at;
 	memcpy((char *)&u.r.param[n], name, u.r.name_len);
-	u.r.h.size = (uint32_t)((sizeof(u.r) + n * sizeof(struct krt_param) + u.r.name_len + 7) & ~7u);
+	u.r.h.size =
+		(uint32_t)((sizeof(u.r) + n * sizeof(struct krt_param) + u.r.name_len + 7) & ~7u);
 	krt_engine_feed(w->e, &u.h, u.r.h.size, 0);
 }
 
 static inline void mark(struct world *w, unsigned what)
 {
-	struct krt_rec_mark r = { .h = { .size = sizeof(r), .kind = KRT_REC_MARK }, .mark = what, .t1 = w->ticket++ };
+	struct krt_rec_mark r = {
+		.h = {.size = sizeof(r), .kind = KRT_REC_MARK}, .mark = what, .t1 = w->ticket++};
 
 	krt_engine_feed(w->e, &r.h, sizeof(r), w->lane);
 }
@@ -274,10 +290,13 @@ static inline void name(struct world *w, uint64_t object, uint64_t len, const ch
 }
 
 /* A launch whose n parameters are 8 bytes each; kernel 0: nothing is known of them. */
-static inline void launch_of(struct world *w, enum krt_api_id api, uint64_t s, uint32_t kernel_id, unsigned n,
-			     const uint64_t *params)
+static inline void launch_of(struct world *w, enum krt_api_id api, uint64_t s, uint32_t kernel_id,
+			     unsigned n, const uint64_t *params)
 {
-	struct { struct krt_params head; uint64_t p[16]; } b = { 0 };
+	struct {
+		struct krt_params head;
+		uint64_t p[16];
+	} b = {0};
 
 	b.head.kernel = kernel_id;
 	b.head.len = kernel_id ? n * 8 : KRT_PARAMS_UNKNOWN;
@@ -287,12 +306,12 @@ static inline void launch_of(struct world *w, enum krt_api_id api, uint64_t s, u
 	call_blob(w, 9, KRT_BLOB_PARAMS, &b, (uint32_t)(sizeof(b.head) + (kernel_id ? n * 8 : 0)));
 	call_end(w, 0);
 }
-#define launch(w, s, k, ...)                                                                \
-	launch_of(w, KRT_API_cuLaunchKernel, s, k, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8, \
-		  (const uint64_t[]){ __VA_ARGS__ })
-#define launch_coop(w, s, k, ...)                                                           \
-	launch_of(w, KRT_API_cuLaunchCooperativeKernel, s, k, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8, \
-		  (const uint64_t[]){ __VA_ARGS__ })
+#define launch(w, s, k, ...)                                                                       \
+	launch_of(w, KRT_API_cuLaunchKernel, s, k, sizeof((uint64_t[]){__VA_ARGS__}) / 8,          \
+		  (const uint64_t[]){__VA_ARGS__})
+#define launch_coop(w, s, k, ...)                                                                  \
+	launch_of(w, KRT_API_cuLaunchCooperativeKernel, s, k,                                      \
+		  sizeof((uint64_t[]){__VA_ARGS__}) / 8, (const uint64_t[]){__VA_ARGS__})
 
 /* A kernel of which all is declared: one range. */
 static inline void kernel_reads(struct world *w, uint64_t s, uint64_t p, uint64_t n)
@@ -323,7 +342,8 @@ static inline struct krt_report *world_report(struct world *w)
 	return r;
 }
 
-/* "RACE-RAW:error:2 FREE-IN-USE:warning:1", by rule, level and view; possible ones only with `possible`, as "?RACE-RAW:1". */
+/* "RACE-RAW:error:2 FREE-IN-USE:warning:1", by rule, level and view; possible ones only with
+ * `possible`, as "?RACE-RAW:1". */
 static inline const char *world_close_as(struct world *w, bool possible)
 {
 	struct krt_report *r = world_report(w);
@@ -331,7 +351,7 @@ static inline const char *world_close_as(struct world *w, bool possible)
 
 	w->text[0] = 0;
 	for (int rule = 0; r && rule < KRT_NR_RULES; rule++) {
-		uint64_t n[3] = { 0 }, maybe = 0;
+		uint64_t n[3] = {0}, maybe = 0;
 
 		for (size_t i = 0; i < r->nfindings; i++) {
 			const struct krt_finding *f = &r->finding[i];
@@ -345,11 +365,14 @@ static inline const char *world_close_as(struct world *w, bool possible)
 		}
 		for (int l = 2; l >= 0; l--)
 			if (n[l])
-				at += (size_t)snprintf(w->text + at, sizeof(w->text) - at, "%s%s:%s:%llu", at ? " " : "",
-						       krt_rules[rule].id + 4, krt_level_name(l), (unsigned long long)n[l]);
+				at += (size_t)snprintf(w->text + at, sizeof(w->text) - at,
+						       "%s%s:%s:%llu", at ? " " : "",
+						       krt_rules[rule].id + 4, krt_level_name(l),
+						       (unsigned long long)n[l]);
 		if (maybe && possible)
-			at += (size_t)snprintf(w->text + at, sizeof(w->text) - at, "%s?%s:%llu", at ? " " : "",
-					       krt_rules[rule].id + 4, (unsigned long long)maybe);
+			at += (size_t)snprintf(w->text + at, sizeof(w->text) - at, "%s?%s:%llu",
+					       at ? " " : "", krt_rules[rule].id + 4,
+					       (unsigned long long)maybe);
 	}
 	krt_report_destroy(r);
 	krt_engine_destroy(w->e);

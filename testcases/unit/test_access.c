@@ -10,7 +10,7 @@
 #include "analyzer/access.h"
 #include "analyzer/objects.h"
 
-#define BYTES   96
+#define BYTES	96
 #define DOMAINS 5
 
 struct byte {
@@ -86,7 +86,7 @@ static bool drop_domain(void *user, const struct krt_access *a)
 Test(access, random_against_bytes)
 {
 	for (int run = 0; run < 60; run++) {
-		struct krt_heap heap = { 0 };
+		struct krt_heap heap = {0};
 		struct krt_space space;
 		struct byte model[BYTES];
 		struct krt_op_info *ops[400];
@@ -96,17 +96,21 @@ Test(access, random_against_bytes)
 		memset(model, 0, sizeof(model));
 		krt_space_init(&space);
 		for (int step = 0; step < 400; step++) {
-			static const unsigned kinds[] = { KRT_ACC_READ, KRT_ACC_WRITE, KRT_ACC_ATOMIC };
-			unsigned from = rnd(BYTES), end = from + 1 + rnd(BYTES - from), kind = kinds[rnd(3)];
-			unsigned d = 1 + rnd(DOMAINS), pf = rnd(BYTES), pe = pf + 1 + rnd(BYTES - pf), pk = kinds[rnd(3)];
+			static const unsigned kinds[] = {KRT_ACC_READ, KRT_ACC_WRITE,
+							 KRT_ACC_ATOMIC};
+			unsigned from = rnd(BYTES), end = from + 1 + rnd(BYTES - from),
+				 kind = kinds[rnd(3)];
+			unsigned d = 1 + rnd(DOMAINS), pf = rnd(BYTES),
+				 pe = pf + 1 + rnd(BYTES - pf), pk = kinds[rnd(3)];
 			struct hits got, want;
-			struct krt_access a = { .kind = (uint8_t)kind };
+			struct krt_access a = {.kind = (uint8_t)kind};
 
 			if (rnd(20) == 0) {
 				krt_ranges_clear(&heap, &space.sure, from, end);
 				memset(&model[from], 0, (end - from) * sizeof(model[0]));
 			} else if (rnd(30) == 0) {
-				krt_ranges_prune(&heap, &space.sure, 0, UINT64_MAX, drop_domain, &d);
+				krt_ranges_prune(&heap, &space.sure, 0, UINT64_MAX, drop_domain,
+						 &d);
 				for (unsigned b = 0; b < BYTES; b++) {
 					model[b].read[d] = model[b].atomic[d] = NULL;
 					if (model[b].write && model[b].write->stamp.domain == d)
@@ -131,7 +135,8 @@ Test(access, random_against_bytes)
 			krt_ranges_conflicts(&space.sure, pf, pe, pk, on_hit, &got);
 			judge(model, pf, pe, pk, &want);
 			for (unsigned b = 0; b < BYTES; b++) {
-				cr_assert_eq(got.n[b], want.n[b], "run %d step %d byte %u", run, step, b);
+				cr_assert_eq(got.n[b], want.n[b], "run %d step %d byte %u", run,
+					     step, b);
 				qsort(got.op[b], got.n[b], sizeof(void *), by_address);
 				qsort(want.op[b], want.n[b], sizeof(void *), by_address);
 				cr_assert_arr_eq(got.op[b], want.op[b], got.n[b] * sizeof(void *));
@@ -150,14 +155,15 @@ Test(access, random_against_bytes)
 /* Nothing in `may` replaces another domain's access, a write does not either. */
 Test(access, may_keeps_all)
 {
-	struct krt_heap heap = { 0 };
+	struct krt_heap heap = {0};
 	struct krt_space space;
 	struct krt_op_info *op[3];
-	struct hits got = { 0 };
+	struct hits got = {0};
 
 	krt_space_init(&space);
 	for (unsigned i = 0; i < 3; i++) {
-		struct krt_access a = { .op = op[i] = new_op(&heap, i + 1), .kind = i == 1 ? KRT_ACC_WRITE : KRT_ACC_UNKNOWN };
+		struct krt_access a = {.op = op[i] = new_op(&heap, i + 1),
+				       .kind = i == 1 ? KRT_ACC_WRITE : KRT_ACC_UNKNOWN};
 
 		krt_ranges_add(&heap, &space.may, 8, 16, &a);
 	}
@@ -173,10 +179,11 @@ Test(access, may_keeps_all)
 /* A write over many small ranges leaves one; pruning joins equal neighbours. */
 Test(access, ranges_come_together)
 {
-	struct krt_heap heap = { 0 };
+	struct krt_heap heap = {0};
 	struct krt_space space;
 	struct krt_op_info *op = new_op(&heap, 1), *reader = new_op(&heap, 2);
-	struct krt_access w = { .op = op, .kind = KRT_ACC_WRITE }, r = { .op = reader, .kind = KRT_ACC_READ };
+	struct krt_access w = {.op = op, .kind = KRT_ACC_WRITE},
+			  r = {.op = reader, .kind = KRT_ACC_READ};
 	krt_domain two = 2;
 
 	krt_space_init(&space);
@@ -199,8 +206,8 @@ Test(access, ranges_come_together)
 Test(tree, random_against_array)
 {
 	struct krt_node nodes[256];
-	struct krt_tree t = { 0 };
-	bool in[256] = { false };
+	struct krt_tree t = {0};
+	bool in[256] = {false};
 
 	seed = 42;
 	for (int step = 0; step < 20000; step++) {

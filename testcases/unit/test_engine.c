@@ -27,11 +27,17 @@ static void open3(struct world *w)
 	alloc(w, DEV, N);
 }
 
-#define expect(w, text) cr_assert_str_eq(world_close(w), text)
+#define expect(w, text)	    cr_assert_str_eq(world_close(w), text)
 #define expect_all(w, text) cr_assert_str_eq(world_close_as(w, true), text)
 
-static void rd(struct world *w, uint64_t s) { kernel_reads(w, s, DEV, N); }
-static void wr(struct world *w, uint64_t s) { kernel_writes(w, s, DEV, N); }
+static void rd(struct world *w, uint64_t s)
+{
+	kernel_reads(w, s, DEV, N);
+}
+static void wr(struct world *w, uint64_t s)
+{
+	kernel_writes(w, s, DEV, N);
+}
 
 static void hop(struct world *w, uint64_t from, uint64_t to, uint64_t ev)
 {
@@ -151,7 +157,9 @@ Test(cases, event_deleted)
 		if (how != 0)
 			wait_event(&w, S2, E1);
 		wr(&w, S2);
-		cr_assert_str_eq(world_close(&w), how ? "RACE-WAR:error:1 EVENT-UNRECORDED:warning:1" : "RACE-WAR:error:1");
+		cr_assert_str_eq(world_close(&w),
+				 how ? "RACE-WAR:error:1 EVENT-UNRECORDED:warning:1"
+				     : "RACE-WAR:error:1");
 	}
 }
 
@@ -306,17 +314,18 @@ Test(cases, event_sync)
 /* --- scenarios: hazard and fixed twin -------------------------------------------------- */
 
 /* for (fixed = 0; fixed < 2; fixed++) over a fresh world */
-#define TWIN(suite, id, hazard)                                                             \
-	static void suite##_##id(struct world *w, bool fixed);                              \
-	Test(suite, id)                                                                     \
-	{                                                                                   \
-		for (int fixed = 0; fixed < 2; fixed++) {                                   \
-			struct world w;                                                     \
-			open3(&w);                                                          \
-			suite##_##id(&w, fixed);                                            \
-			cr_assert_str_eq(world_close(&w), fixed ? "" : hazard, "fixed %d: %s", fixed, w.text); \
-		}                                                                           \
-	}                                                                                   \
+#define TWIN(suite, id, hazard)                                                                    \
+	static void suite##_##id(struct world *w, bool fixed);                                     \
+	Test(suite, id)                                                                            \
+	{                                                                                          \
+		for (int fixed = 0; fixed < 2; fixed++) {                                          \
+			struct world w;                                                            \
+			open3(&w);                                                                 \
+			suite##_##id(&w, fixed);                                                   \
+			cr_assert_str_eq(world_close(&w), fixed ? "" : hazard, "fixed %d: %s",     \
+					 fixed, w.text);                                           \
+		}                                                                                  \
+	}                                                                                          \
 	static void suite##_##id(struct world *w, bool fixed)
 
 /* A stream-ordered free on the allocating stream, the last use elsewhere. */
@@ -342,7 +351,8 @@ TWIN(scenario, s05_pointer, "FREE-IN-USE:error:1")
 	call(w, cuMemFreeAsync, A(DEV + 0x100000), A(S1));
 }
 
-/* Table overwritten while the forward pass still reads it; only one row in the twin without back edge. */
+/* Table overwritten while the forward pass still reads it; only one row in the twin without back
+ * edge. */
 TWIN(scenario, s08, "RACE-WAR:error:1")
 {
 	wr(w, S1);
@@ -353,13 +363,14 @@ TWIN(scenario, s08, "RACE-WAR:error:1")
 	kernel_writes(w, S1, DEV + 64, 64);
 }
 
-static void batch_copy(struct world *w, uint64_t s, unsigned order, unsigned n, const uint64_t *dst, const uint64_t *src,
-		       const uint64_t *size)
+static void batch_copy(struct world *w, uint64_t s, unsigned order, unsigned n, const uint64_t *dst,
+		       const uint64_t *src, const uint64_t *size)
 {
-	uint32_t attr[6] = { order };
+	uint32_t attr[6] = {order};
 	uint64_t zero = 0;
 
-	call_begin(w, KRT_API_cuMemcpyBatchAsync_v2, A(0), A(0), A(0), A(n), A(0), A(0), A(1), A(s));
+	call_begin(w, KRT_API_cuMemcpyBatchAsync_v2, A(0), A(0), A(0), A(n), A(0), A(0), A(1),
+		   A(s));
 	call_blob(w, 0, KRT_BLOB_BYTES, dst, n * 8);
 	call_blob(w, 1, KRT_BLOB_BYTES, src, n * 8);
 	call_blob(w, 2, KRT_BLOB_BYTES, size, n * 8);
@@ -368,7 +379,8 @@ static void batch_copy(struct world *w, uint64_t s, unsigned order, unsigned n, 
 	call_end(w, 0);
 }
 
-static void batch_one(struct world *w, uint64_t s, unsigned order, uint64_t dst, uint64_t src, uint64_t n)
+static void batch_one(struct world *w, uint64_t s, unsigned order, uint64_t dst, uint64_t src,
+		      uint64_t n)
 {
 	batch_copy(w, s, order, 1, &dst, &src, &n);
 }
@@ -492,7 +504,8 @@ Test(scenario, s18_text)
 	call(&w, free, A(HEAP), A(N));
 	r = world_report(&w);
 	cr_assert_eq(r->nfindings, 1);
-	cr_assert(strstr(r->finding[0].message, "source order STREAM"), "%s", r->finding[0].message);
+	cr_assert(strstr(r->finding[0].message, "source order STREAM"), "%s",
+		  r->finding[0].message);
 	krt_report_destroy(r);
 	krt_engine_destroy(w.e);
 }
@@ -731,15 +744,15 @@ TWIN(bounds, rows, "COPY-BOUNDS:error:1")
 
 /* --- traps: right programs ------------------------------------------------------------------ */
 
-#define SILENT(id)                                                                          \
-	static void trap_##id(struct world *w);                                             \
-	Test(trap, id)                                                                      \
-	{                                                                                   \
-		struct world w;                                                             \
-		open3(&w);                                                                  \
-		trap_##id(&w);                                                              \
-		expect(&w, "");                                                             \
-	}                                                                                   \
+#define SILENT(id)                                                                                 \
+	static void trap_##id(struct world *w);                                                    \
+	Test(trap, id)                                                                             \
+	{                                                                                          \
+		struct world w;                                                                    \
+		open3(&w);                                                                         \
+		trap_##id(&w);                                                                     \
+		expect(&w, "");                                                                    \
+	}                                                                                          \
 	static void trap_##id(struct world *w)
 
 SILENT(t01)
@@ -972,7 +985,10 @@ SILENT(t21)
 
 SILENT(t22)
 {
-	union { uint64_t w[16]; char b[128]; } cfg = { { 0 } };
+	union {
+		uint64_t w[16];
+		char b[128];
+	} cfg = {{0}};
 	uint64_t s = S1;
 	uint32_t pdl = 6, one = 1;
 
@@ -1035,11 +1051,12 @@ Test(trap, t28_stream_order_is_not)
 
 SILENT(t29)
 {
-	uint32_t sizes[2] = { 8, 32 };
+	uint32_t sizes[2] = {8, 32};
 
 	kernel(w, 7, "numbers", 2, sizes);
 	set(w, DEV, N, S1);
-	/* a number that is no address; and an address inside a struct is a number for all we know */
+	/* a number that is no address; and an address inside a struct is a number for all we know
+	 */
 	launch(w, S2, 7, 12345, DEV, 1, 2, 3);
 }
 
@@ -1061,7 +1078,8 @@ SILENT(t32)
 
 SILENT(t34)
 {
-	struct krt_rec_stream r = { .h = { .size = sizeof(r), .kind = KRT_REC_STREAM }, .stream = 0x500, .ctx = 0xc0 };
+	struct krt_rec_stream r = {
+		.h = {.size = sizeof(r), .kind = KRT_REC_STREAM}, .stream = 0x500, .ctx = 0xc0};
 
 	krt_engine_feed(w->e, &r.h, sizeof(r), 0); /* made before us, blocking */
 	wr(w, 0x500);
@@ -1092,7 +1110,7 @@ TWIN(launch, likely_the_other_way, "RACE-WAR:warning:1")
 Test(launch, possible)
 {
 	struct world w;
-	uint32_t sizes[1] = { 16 };
+	uint32_t sizes[1] = {16};
 
 	open3(&w);
 	kernel(&w, 7, "k", 1, NULL);
@@ -1150,7 +1168,8 @@ Test(launch, coop_possible)
 
 TWIN(batch, overlap, "RACE-WAW:error:1")
 {
-	uint64_t dst[2] = { DEV, fixed ? DEV + 64 : DEV + 32 }, src[2] = { PIN, PIN + 64 }, size[2] = { 64, 64 };
+	uint64_t dst[2] = {DEV, fixed ? DEV + 64 : DEV + 32}, src[2] = {PIN, PIN + 64},
+		 size[2] = {64, 64};
 
 	alloc_pinned(w, PIN, N);
 	batch_copy(w, S1, 1, 2, dst, src, size);
@@ -1336,11 +1355,14 @@ static void hot_loop(struct world *w, int rounds, int every)
 
 Test(hot, loop)
 {
-	static const struct { int rounds, every; const char *text; } row[] = {
-		{ 20, 1, "PERF-SYNC-HOT:note:1" },
-		{ 40, 2, "PERF-SYNC-HOT:note:1" },
-		{ 15, 1, "" },
-		{ 200, 10, "" },
+	static const struct {
+		int rounds, every;
+		const char *text;
+	} row[] = {
+		{20, 1, "PERF-SYNC-HOT:note:1"},
+		{40, 2, "PERF-SYNC-HOT:note:1"},
+		{15, 1, ""},
+		{200, 10, ""},
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
@@ -1356,10 +1378,17 @@ Test(hot, loop)
 
 static void everything(struct world *w)
 {
-	uint64_t dst[2] = { DEV, DEV + 32 }, src[2] = { HEAP, HEAP + 64 }, size[2] = { 64, 64 }, pc[5] = { 1, 2, 3, 4, 5 };
-	uint32_t sizes[3] = { 8, 4, 32 };
-	struct { struct krt_rec_params r; uint64_t p[6]; } shared = { .r = { .h = { .kind = KRT_REC_PARAMS } } };
-	struct { struct krt_rec_module r; char path[8]; } module = { .r = { .h = { .kind = KRT_REC_MODULE } } };
+	uint64_t dst[2] = {DEV, DEV + 32}, src[2] = {HEAP, HEAP + 64}, size[2] = {64, 64},
+		 pc[5] = {1, 2, 3, 4, 5};
+	uint32_t sizes[3] = {8, 4, 32};
+	struct {
+		struct krt_rec_params r;
+		uint64_t p[6];
+	} shared = {.r = {.h = {.kind = KRT_REC_PARAMS}}};
+	struct {
+		struct krt_rec_module r;
+		char path[8];
+	} module = {.r = {.h = {.kind = KRT_REC_MODULE}}};
 	uint32_t id = 5;
 	uint64_t token;
 
@@ -1410,7 +1439,8 @@ static void everything(struct world *w)
 	shared.p[2] = PIN;
 	shared.r.h.size = sizeof(shared);
 	krt_engine_feed(w->e, &shared.r.h, sizeof(shared), 0);
-	call_begin(w, KRT_API_cuLaunchKernel, A(1), A(1), A(1), A(1), A(1), A(1), A(1), A(0), A(S1), A(0), A(0));
+	call_begin(w, KRT_API_cuLaunchKernel, A(1), A(1), A(1), A(1), A(1), A(1), A(1), A(0), A(S1),
+		   A(0), A(0));
 	call_blob(w, 9, KRT_BLOB_SHARED, &id, 4);
 	call_end(w, 0);
 	token = w->ticket;
@@ -1472,7 +1502,7 @@ Test(memory, every_allocation_fails_once)
 	unsigned long n;
 
 	for (n = 1;; n++) {
-		struct krt_engine_config cfg = { .hot_min = 16, .possible_max = 1000, .fail_at = n };
+		struct krt_engine_config cfg = {.hot_min = 16, .possible_max = 1000, .fail_at = n};
 		struct krt_report *r;
 		struct world w;
 
@@ -1528,10 +1558,12 @@ Test(memory, loop_is_flat)
 {
 	uint64_t few = peak_of(2000), many = peak_of(20000);
 
-	cr_assert_lt(many, few + few / 8, "%llu, then %llu", (unsigned long long)few, (unsigned long long)many);
+	cr_assert_lt(many, few + few / 8, "%llu, then %llu", (unsigned long long)few,
+		     (unsigned long long)many);
 }
 
-/* --- untrusted records ---------------------------------------------------------------------------- */
+/* --- untrusted records
+ * ---------------------------------------------------------------------------- */
 
 Test(malformed, cut_and_torn)
 {
@@ -1541,8 +1573,8 @@ Test(malformed, cut_and_torn)
 	for (int round = 0; round < 3000; round++) {
 		if (round % 100 == 0)
 			open3(&w);
-		call_begin(&w, (enum krt_api_id)(seed % KRT_NR_APIS), A(DEV), A(DEV), A(64), A(S1), A(S2), A(seed), A(0), A(1),
-			   A(S1), A(2), A(3), A(4));
+		call_begin(&w, (enum krt_api_id)(seed % KRT_NR_APIS), A(DEV), A(DEV), A(64), A(S1),
+			   A(S2), A(seed), A(0), A(1), A(S1), A(2), A(3), A(4));
 		for (unsigned k = 0; k < 4; k++) {
 			uint64_t junk[32];
 
@@ -1550,9 +1582,12 @@ Test(malformed, cut_and_torn)
 				seed ^= seed << 13;
 				seed ^= seed >> 7;
 				seed ^= seed << 17;
-				junk[i] = seed % 5 ? seed % 7 ? seed >> (seed & 63) : DEV + seed % 8192 : 0;
+				junk[i] = seed % 5 ? seed % 7 ? seed >> (seed & 63)
+							      : DEV + seed % 8192
+						   : 0;
 			}
-			call_blob(&w, (unsigned)(seed % 11), (unsigned)(seed >> 8) % 5, junk, (uint32_t)(seed >> 16) % 256);
+			call_blob(&w, (unsigned)(seed % 11), (unsigned)(seed >> 8) % 5, junk,
+				  (uint32_t)(seed >> 16) % 256);
 		}
 		if (seed % 3 == 0)
 			w.at -= seed % 64 & ~7u;
