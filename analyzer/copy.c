@@ -7,6 +7,7 @@
  * not.  What reaches past an allocation is not followed into its neighbour.
  */
 #include "engine_int.h"
+#include "../interposer/cuabi.h"
 
 #include <string.h>
 
@@ -117,24 +118,6 @@ static struct krt_shape line(uint64_t addr, uint64_t len)
 				  .slice_pitch = len};
 }
 
-static uint64_t u64_in(const struct krt_bytes *b, unsigned off)
-{
-	uint64_t v = 0;
-
-	if (b->data && off + 8 <= b->len)
-		memcpy(&v, (const char *)b->data + off, 8);
-	return v;
-}
-
-static uint32_t u32_in(const struct krt_bytes *b, unsigned off)
-{
-	uint32_t v = 0;
-
-	if (b->data && off + 4 <= b->len)
-		memcpy(&v, (const char *)b->data + off, 4);
-	return v;
-}
-
 static struct krt_mem *array_of(struct krt_engine *e, uint64_t handle, const struct krt_call *c)
 {
 	struct krt_mem *a = krt_array_get(&e->mem, handle);
@@ -162,16 +145,16 @@ static void place(struct krt_engine *e, const struct krt_call *c, struct krt_sha
 		  uint32_t type, uint64_t host, uint64_t device, uint64_t array, uint64_t x,
 		  uint64_t y, uint64_t z, uint64_t pitch, uint64_t height)
 {
-	if (type == 3) {
+	if (type == CU_MEMORYTYPE_ARRAY) {
 		s->array = array_of(e, array, c);
 		if (!s->array)
 			return;
 		pitch = s->array->row ? s->array->row : 1ull << 20;
 		height = s->array->height ? s->array->height : 1ull << 20;
 	} else {
-		s->addr = type == 1 ? host : device;
-		s->host = type == 1;
-		if (type == 4)
+		s->addr = type == CU_MEMORYTYPE_HOST ? host : device;
+		s->host = type == CU_MEMORYTYPE_HOST;
+		if (type == CU_MEMORYTYPE_UNIFIED)
 			s->host = host_address(e, device);
 	}
 	if (!pitch)
@@ -183,52 +166,59 @@ static void place(struct krt_engine *e, const struct krt_call *c, struct krt_sha
 	s->addr += x + y * pitch + z * s->slice_pitch;
 }
 
-/* CUDA_MEMCPY2D: offsets of cuabi.h. */
+/* A struct of the driver's interface out of a blob.  False: the blob is too short. */
+static bool take(const struct krt_bytes *b, uint64_t at, void *to, size_t size)
+{
+	if (!b->data || at > b->len || size > b->len - at)
+		return false;
+	memcpy(to, (const char *)b->data + at, size);
+	return true;
+}
+
 static bool shape_2d(struct krt_engine *e, const struct krt_call *c, struct copy *k)
 {
-	const struct krt_bytes *b = &c->copy;
+	CUDA_MEMCPY2D d;
 
-	if (b->len < 128)
+	if (!take(&c->copy, 0, &d, sizeof(d)))
 		return false;
-	k->src.width = k->dst.width = u64_in(b, 112);
-	k->src.rows = k->dst.rows = u64_in(b, 120);
+	k->src.width = k->dst.width = d.WidthInBytes;
+	k->src.rows = k->dst.rows = d.Height;
 	k->src.slices = k->dst.slices = 1;
-	place(e, c, &k->src, u32_in(b, 16), u64_in(b, 24), u64_in(b, 32), u64_in(b, 40),
-	      u64_in(b, 0), u64_in(b, 8), 0, u64_in(b, 48), 0);
-	place(e, c, &k->dst, u32_in(b, 72), u64_in(b, 80), u64_in(b, 88), u64_in(b, 96),
-	      u64_in(b, 56), u64_in(b, 64), 0, u64_in(b, 104), 0);
+	place(e, c, &k->src, d.srcMemoryType, (uintptr_t)d.srcHost, d.srcDevice,
+	      (uintptr_t)d.srcArray, d.srcXInBytes, d.srcY, 0, d.srcPitch, 0);
+	place(e, c, &k->dst, d.dstMemoryType, (uintptr_t)d.dstHost, d.dstDevice,
+	      (uintptr_t)d.dstArray, d.dstXInBytes, d.dstY, 0, d.dstPitch, 0);
 	return true;
 }
 
-/* CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER lie alike. */
+/* CUDA_MEMCPY3D is the same but for two reserved words. */
+_Static_assert(sizeof(CUDA_MEMCPY3D) == sizeof(CUDA_MEMCPY3D_PEER), "one layout for both");
+
 static bool shape_3d(struct krt_engine *e, const struct krt_call *c, struct copy *k)
 {
-	const struct krt_bytes *b = &c->copy;
+	CUDA_MEMCPY3D_PEER d;
 
-	if (b->len < 200)
+	if (!take(&c->copy, 0, &d, sizeof(d)))
 		return false;
-	k->src.width = k->dst.width = u64_in(b, 176);
-	k->src.rows = k->dst.rows = u64_in(b, 184);
-	k->src.slices = k->dst.slices = u64_in(b, 192);
-	place(e, c, &k->src, u32_in(b, 32), u64_in(b, 40), u64_in(b, 48), u64_in(b, 56),
-	      u64_in(b, 0), u64_in(b, 8), u64_in(b, 16), u64_in(b, 72), u64_in(b, 80));
-	place(e, c, &k->dst, u32_in(b, 120), u64_in(b, 128), u64_in(b, 136), u64_in(b, 144),
-	      u64_in(b, 88), u64_in(b, 96), u64_in(b, 104), u64_in(b, 160), u64_in(b, 168));
+	k->src.width = k->dst.width = d.WidthInBytes;
+	k->src.rows = k->dst.rows = d.Height;
+	k->src.slices = k->dst.slices = d.Depth;
+	place(e, c, &k->src, d.srcMemoryType, (uintptr_t)d.srcHost, d.srcDevice,
+	      (uintptr_t)d.srcArray, d.srcXInBytes, d.srcY, d.srcZ, d.srcPitch, d.srcHeight);
+	place(e, c, &k->dst, d.dstMemoryType, (uintptr_t)d.dstHost, d.dstDevice,
+	      (uintptr_t)d.dstArray, d.dstXInBytes, d.dstY, d.dstZ, d.dstPitch, d.dstHeight);
 	return true;
 }
 
-/* One side of CUDA_MEMCPY3D_BATCH_OP, 40 bytes at off: type, then pointer or array with offsets. */
 static void side_3d_batch(struct krt_engine *e, const struct krt_call *c, struct krt_shape *s,
-			  unsigned off)
+			  const CUmemcpy3DOperand *o)
 {
-	const struct krt_bytes *b = &c->ops3d;
-
-	if (u32_in(b, off) == 2)
-		place(e, c, s, 3, 0, 0, u64_in(b, off + 8), u64_in(b, off + 16),
-		      u64_in(b, off + 24), u64_in(b, off + 32), 0, 0);
+	if (o->type == CU_MEMCPY_OPERAND_TYPE_ARRAY)
+		place(e, c, s, CU_MEMORYTYPE_ARRAY, 0, 0, (uintptr_t)o->op.array.array,
+		      o->op.array.offset.x, o->op.array.offset.y, o->op.array.offset.z, 0, 0);
 	else
-		place(e, c, s, 4, 0, u64_in(b, off + 8), 0, 0, 0, 0, u64_in(b, off + 16),
-		      u64_in(b, off + 24));
+		place(e, c, s, CU_MEMORYTYPE_UNIFIED, 0, o->op.ptr.ptr, 0, 0, 0, 0,
+		      o->op.ptr.rowLength, o->op.ptr.layerHeight);
 }
 
 static struct krt_shape unified(struct krt_engine *e, uint64_t addr, uint64_t len)
@@ -369,7 +359,8 @@ static bool memops(struct krt_engine *e, const struct krt_call *c, const struct 
 	const struct krt_mem *s =
 		k->no_src || k->src.array ? NULL : krt_mem_at(&e->mem, k->src.addr);
 
-	return (ctx && ctx->flags & 0x80) || (d && d->sync_memops) || (s && s->sync_memops);
+	return (ctx && ctx->flags & CU_CTX_SYNC_MEMOPS) || (d && d->sync_memops) ||
+	       (s && s->sync_memops);
 }
 
 /* cuMemcpyPeer: ordered with all work of the contexts around it, where the row says so. */
@@ -384,8 +375,12 @@ static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_
 	if (!views)
 		return;
 	if (c->op == KRT_OP_COPY_3D_PEER) {
-		handle[0] = u64_in(&c->copy, 152);
-		handle[1] = u64_in(&c->copy, 64);
+		CUDA_MEMCPY3D_PEER d;
+
+		if (!take(&c->copy, 0, &d, sizeof(d)))
+			return;
+		handle[0] = (uintptr_t)d.dstContext;
+		handle[1] = (uintptr_t)d.srcContext;
 	}
 	for (int i = 0; i < 3; i++) {
 		struct krt_context_info *ctx = i < 2 ? krt_context_get(&e->obj, handle[i]) : s->ctx;
@@ -471,17 +466,20 @@ static const char *order_text(unsigned order)
 /* The attributes in force for copy i: the last whose index is not beyond it. */
 static unsigned batch_order(const struct krt_call *c, uint64_t i)
 {
-	unsigned order = 1;
+	CUmemcpyAttributes a = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
 
 	for (uint32_t k = 0; k < c->attr_idx.len / 8 && krt_u64_at(&c->attr_idx, k) <= i; k++)
-		order = u32_in(&c->attrs, k * 24);
-	return order;
+		if (!take(&c->attrs, k * sizeof(a), &a, sizeof(a)))
+			break;
+	return a.srcAccessOrder;
 }
 
 #define BATCH_MAX 65535 /* items that are told apart */
 
 static bool batch_item(struct krt_engine *e, const struct krt_call *c, uint64_t i, struct copy *k)
 {
+	CUDA_MEMCPY3D_BATCH_OP op;
+
 	memset(k, 0, sizeof(*k));
 	if (c->op == KRT_OP_COPY_BATCH) {
 		if (i >= c->dsts.len / 8 || i >= c->srcs.len / 8 || i >= c->sizes.len / 8)
@@ -491,14 +489,14 @@ static bool batch_item(struct krt_engine *e, const struct krt_call *c, uint64_t 
 		k->src_order = batch_order(c, i);
 		return true;
 	}
-	if ((i + 1) * 112 > c->ops3d.len)
+	if (!take(&c->ops3d, i * sizeof(op), &op, sizeof(op)))
 		return false;
-	k->src.width = k->dst.width = u64_in(&c->ops3d, i * 112 + 80);
-	k->src.rows = k->dst.rows = u64_in(&c->ops3d, i * 112 + 88);
-	k->src.slices = k->dst.slices = u64_in(&c->ops3d, i * 112 + 96);
-	k->src_order = u32_in(&c->ops3d, i * 112 + 104);
-	side_3d_batch(e, c, &k->src, i * 112);
-	side_3d_batch(e, c, &k->dst, i * 112 + 40);
+	k->src.width = k->dst.width = op.extent.width;
+	k->src.rows = k->dst.rows = op.extent.height;
+	k->src.slices = k->dst.slices = op.extent.depth;
+	k->src_order = op.srcAccessOrder;
+	side_3d_batch(e, c, &k->src, &op.src);
+	side_3d_batch(e, c, &k->dst, &op.dst);
 	return true;
 }
 

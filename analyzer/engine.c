@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine: records in, report out, dispatch by operation.  See engine.h and engine_int.h. */
 #include "engine_int.h"
+#include "../interposer/cuabi.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -102,16 +103,16 @@ struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_c
 static bool sticky(int result)
 {
 	switch (result) {
-	case 700: /* ILLEGAL_ADDRESS */
-	case 702: /* LAUNCH_TIMEOUT */
-	case 710: /* ASSERT */
+	case CUDA_ERROR_ILLEGAL_ADDRESS:
+	case CUDA_ERROR_LAUNCH_TIMEOUT:
+	case CUDA_ERROR_ASSERT:
 	case 714: /* HARDWARE_STACK_ERROR */
 	case 715: /* ILLEGAL_INSTRUCTION */
 	case 716: /* MISALIGNED_ADDRESS */
 	case 717: /* INVALID_ADDRESS_SPACE */
 	case 718: /* INVALID_PC */
-	case 719: /* LAUNCH_FAILED */
-	case 999: /* UNKNOWN */
+	case CUDA_ERROR_LAUNCH_FAILED:
+	case CUDA_ERROR_UNKNOWN:
 		return true;
 	default:
 		return false;

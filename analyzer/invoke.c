@@ -6,6 +6,7 @@
  * neither role nor extent.
  */
 #include "engine_int.h"
+#include "../interposer/cuabi.h"
 
 #include <string.h>
 
@@ -278,44 +279,57 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	krt_site_work(e, c);
 }
 
-/* CUlaunchConfig (56 bytes), then its attributes (72 each): offsets of cuabi.h. */
+/* Attribute i behind the configuration. */
+static bool attribute(const struct krt_call *c, uint32_t i, CUlaunchAttribute *a)
+{
+	size_t at = sizeof(CUlaunchConfig) + i * sizeof(*a);
+
+	if (at + sizeof(*a) > c->launch.len)
+		return false;
+	memcpy(a, (const char *)c->launch.data + at, sizeof(*a));
+	return true;
+}
+
+/* An event that fires before the kernel is done covers what came before the kernel. */
+static uint64_t early_event(const CUlaunchAttribute *a)
+{
+	switch (a->id) {
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+		return (uintptr_t)a->value.programmaticEvent.event;
+	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+		return (uintptr_t)a->value.launchCompletionEvent.event;
+	default:
+		return 0;
+	}
+}
+
 static void launch_ex(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_stream_info *s;
 	struct krt_snapshot *before = NULL;
-	const char *b = c->launch.data;
 	struct launch_size size;
-	uint64_t handle;
+	CUlaunchAttribute a;
+	CUlaunchConfig cfg;
 	bool coop = false;
 
-	if (!b || c->launch.len < 56) {
+	if (!c->launch.data || c->launch.len < sizeof(cfg)) {
 		e->malformed++;
 		return;
 	}
-	memcpy(&handle, b + 32, 8);
-	s = krt_call_stream(e, c, handle);
-	for (uint32_t at = 56; at + 72 <= c->launch.len; at += 72) {
-		uint32_t id, value;
-
-		memcpy(&id, b + at, 4);
-		memcpy(&value, b + at + 8, 4);
-		if (id == 2)
-			coop = value != 0;
-		/* an event that fires before the kernel is done covers what came before it */
-		if ((id == 7 || id == 12) && s && c->ok && !s->capture && !before)
+	memcpy(&cfg, c->launch.data, sizeof(cfg));
+	s = krt_call_stream(e, c, (uintptr_t)cfg.hStream);
+	for (uint32_t i = 0; attribute(c, i, &a); i++) {
+		if (a.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+			coop = a.value.cooperative != 0;
+		if (early_event(&a) && s && c->ok && !s->capture && !before)
 			before = krt_order_record(e->order, s->domain);
 	}
-	memcpy(&size, b, sizeof(size));
+	size = (struct launch_size){.grid = {cfg.gridDimX, cfg.gridDimY, cfg.gridDimZ},
+				    .block = {cfg.blockDimX, cfg.blockDimY, cfg.blockDimZ}};
 	launch(e, c, s, coop, &size);
-	for (uint32_t at = 56; before && at + 72 <= c->launch.len; at += 72) {
-		uint32_t id;
-		uint64_t event;
-
-		memcpy(&id, b + at, 4);
-		memcpy(&event, b + at + 8, 8);
-		if (id == 7 || id == 12)
-			krt_record_event(e, c, event, s, before);
-	}
+	for (uint32_t i = 0; before && attribute(c, i, &a); i++)
+		if (early_event(&a))
+			krt_record_event(e, c, early_event(&a), s, before);
 	if (before)
 		krt_snapshot_unref(e->order, before);
 }
@@ -323,17 +337,16 @@ static void launch_ex(struct krt_engine *e, const struct krt_call *c)
 /* One kernel a device, ordered with all of the streams unless the flags say otherwise. */
 static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 {
-	enum { SIZE = 56, MAX = 64 };
+	enum { MAX = 64 };
 	struct krt_stream_info *s[MAX];
+	CUDA_LAUNCH_PARAMS p;
 	uint32_t n = 0;
 
 	if (!c->ok)
 		return;
-	for (uint32_t at = 0; at + SIZE <= c->launch_list.len && n < MAX; at += SIZE) {
-		uint64_t handle;
-
-		memcpy(&handle, (const char *)c->launch_list.data + at + 40, 8);
-		s[n] = krt_call_stream(e, c, handle);
+	for (uint32_t at = 0; at + sizeof(p) <= c->launch_list.len && n < MAX; at += sizeof(p)) {
+		memcpy(&p, (const char *)c->launch_list.data + at, sizeof(p));
+		s[n] = krt_call_stream(e, c, (uintptr_t)p.hStream);
 		if (!s[n])
 			return;
 		n++;

@@ -9,6 +9,7 @@
  * wait is inside the call).
  */
 #include "engine_int.h"
+#include "../interposer/cuabi.h"
 
 #include <string.h>
 
@@ -68,13 +69,15 @@ static void host_devptr(struct krt_engine *e, const struct krt_call *c)
 
 static void array_create(struct krt_engine *e, const struct krt_call *c)
 {
-	/* bytes of one channel, by CUarray_format; others are not known */
-	static const uint8_t width[0x21] = {[0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1,
-					    [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4};
-	struct {
-		uint64_t width, height, depth;
-		uint32_t format, channels;
-	} d = {0};
+	/* bytes of one channel; of other formats the layout is not known */
+	static const uint8_t width[CU_AD_FORMAT_FLOAT + 1] = {
+		[CU_AD_FORMAT_UNSIGNED_INT8] = 1,  [CU_AD_FORMAT_UNSIGNED_INT16] = 2,
+		[CU_AD_FORMAT_UNSIGNED_INT32] = 4, [CU_AD_FORMAT_SIGNED_INT8] = 1,
+		[CU_AD_FORMAT_SIGNED_INT16] = 2,   [CU_AD_FORMAT_SIGNED_INT32] = 4,
+		[CU_AD_FORMAT_HALF] = 2,	   [CU_AD_FORMAT_FLOAT] = 4,
+	};
+	CUDA_ARRAY3D_DESCRIPTOR d;
+	CUDA_ARRAY_DESCRIPTOR flat;
 	struct krt_mem *a;
 
 	if (!c->out_handle)
@@ -84,23 +87,26 @@ static void array_create(struct krt_engine *e, const struct krt_call *c)
 	if (!a)
 		return;
 	a->ctx = krt_call_context(e, c);
-	if (c->array_desc.len >= 32) {
-		memcpy(&d, c->array_desc.data,
-		       sizeof(d) < c->array_desc.len ? sizeof(d) : c->array_desc.len);
-	} else if (c->array_desc.len >= 24) {
-		memcpy(&d, c->array_desc.data, 16);
-		memcpy(&d.format, (const char *)c->array_desc.data + 16, 8);
+	if (c->array_desc.len >= sizeof(d)) {
+		memcpy(&d, c->array_desc.data, sizeof(d));
+	} else if (c->array_desc.len >= sizeof(flat)) {
+		memcpy(&flat, c->array_desc.data, sizeof(flat));
+		d = (CUDA_ARRAY3D_DESCRIPTOR){.Width = flat.Width,
+					      .Height = flat.Height,
+					      .Format = flat.Format,
+					      .NumChannels = flat.NumChannels};
 	} else {
 		return;
 	}
-	if (d.format > 0x20 || !width[d.format] || !d.channels || d.channels > 4)
+	if ((unsigned)d.Format >= sizeof(width) || !width[d.Format] || !d.NumChannels ||
+	    d.NumChannels > 4)
 		return;
-	a->row = d.width * d.channels * width[d.format];
-	a->height = d.height ? d.height : 1;
+	a->row = d.Width * d.NumChannels * width[d.Format];
+	a->height = d.Height ? d.Height : 1;
 	/* level 0 of a mipmapped array stands for all of it only by its handle: no size is known
 	 * then */
 	if (!krt_has(c, KRT_ROLE_U32))
-		a->size = a->row * a->height * (d.depth ? d.depth : 1);
+		a->size = a->row * a->height * (d.Depth ? d.Depth : 1);
 }
 
 static void array_alias(struct krt_engine *e, const struct krt_call *c)
@@ -396,8 +402,8 @@ static void pointer_attr(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_mem *m = krt_mem_at(&e->mem, c->addr);
 
-	/* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS; its value is not told: set is what programs do */
-	if (m && c->number[1] == 6)
+	/* its value is not told: set is what programs do */
+	if (m && c->number[1] == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		m->sync_memops = true;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts, streams, events, kernels, stacks, operations.  See objects.h. */
 #include "objects.h"
+#include "../interposer/cuabi.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -345,7 +346,8 @@ struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle,
 			return NULL;
 	}
 	return stream_add(o, handle, 0, 0, ctx,
-			  d && d->flags & 1 ? KRT_STREAM_NON_BLOCKING : KRT_STREAM_BLOCKING);
+			  d && d->flags & CU_STREAM_NON_BLOCKING ? KRT_STREAM_NON_BLOCKING
+								 : KRT_STREAM_BLOCKING);
 }
 
 const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t len)

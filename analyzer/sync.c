@@ -7,6 +7,7 @@
  * business (krt_order_at): here an edge is an edge.
  */
 #include "engine_int.h"
+#include "../interposer/cuabi.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -231,7 +232,7 @@ static void event_record(struct krt_engine *e, const struct krt_call *c)
 	if (!ev || !s)
 		return;
 	if (krt_capturing(e, s)) {
-		if (!(c->flags & 1)) { /* not EXTERNAL: a captured event */
+		if (!(c->flags & CU_EVENT_RECORD_EXTERNAL)) { /* a captured event */
 			krt_event_set(&e->obj, ev, NULL, NULL);
 			ev->capture = s->capture;
 		}
@@ -398,7 +399,8 @@ static void stream_create(struct krt_engine *e, const struct krt_call *c)
 
 	if (ctx && c->out_handle)
 		krt_stream_make(&e->obj, c->out_handle, ctx,
-				c->flags & 1 ? KRT_STREAM_NON_BLOCKING : KRT_STREAM_BLOCKING);
+				c->flags & CU_STREAM_NON_BLOCKING ? KRT_STREAM_NON_BLOCKING
+								  : KRT_STREAM_BLOCKING);
 }
 
 static void capture_begin(struct krt_engine *e, const struct krt_call *c)
@@ -415,7 +417,8 @@ static void capture_end(struct krt_engine *e, const struct krt_call *c)
 	unsigned id = s ? s->capture : 0;
 
 	/* unmatched, or another thread's: the capture goes on; any other result ends it */
-	if (!id || c->rec->result == 903 || c->rec->result == 908)
+	if (!id || c->rec->result == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||
+	    c->rec->result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
 		return;
 	for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
 		if (k->stream->capture == id)
@@ -469,7 +472,7 @@ static bool satisfies(uint64_t have, uint64_t want, unsigned condition, unsigned
 		want &= UINT32_MAX;
 	}
 	switch (condition & 3) {
-	case 0: /* GEQ, wrapping */
+	case CU_STREAM_WAIT_VALUE_GEQ: /* wrapping */
 		return bytes == 4 ? (int32_t)((uint32_t)have - (uint32_t)want) >= 0
 				  : (int64_t)(have - want) >= 0;
 	case 1:
@@ -486,7 +489,9 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 {
 	uint64_t key = flag_key(e, addr);
 	struct krt_flag *f = flag_get(e, key, true);
-	struct krt_snapshot *snap = flags & 1 ? NULL : krt_order_record(e->order, s->domain);
+	struct krt_snapshot *snap = flags & CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
+					    ? NULL
+					    : krt_order_record(e->order, s->domain);
 	uint32_t n = 0;
 	unsigned at;
 
@@ -586,20 +591,30 @@ static void value_op(struct krt_engine *e, const struct krt_call *c)
 	} else if (c->op == KRT_OP_WAIT_VALUE) {
 		value_wait(e, c, s, c->addr, c->value, c->flags, krt_elem_size(c->api));
 	} else {
-		for (uint32_t at = 0; c->memops.data && at + 48 <= c->memops.len; at += 48) {
-			struct {
-				uint32_t op, pad;
-				uint64_t addr, value;
-				uint32_t flags, pad2;
-			} m;
+		CUstreamBatchMemOpParams m;
 
+		for (uint32_t at = 0; at + sizeof(m) <= c->memops.len; at += sizeof(m)) {
 			memcpy(&m, (const char *)c->memops.data + at, sizeof(m));
-			if (m.op == 2 || m.op == 5)
-				value_write(e, c, s, m.addr,
-					    m.op == 2 ? (uint32_t)m.value : m.value, m.flags);
-			else if (m.op == 1 || m.op == 4)
-				value_wait(e, c, s, m.addr, m.op == 1 ? (uint32_t)m.value : m.value,
-					   m.flags, m.op == 1 ? 4 : 8);
+			switch (m.operation) {
+			case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+				value_write(e, c, s, m.writeValue.address, m.writeValue.value,
+					    m.writeValue.flags);
+				break;
+			case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+				value_write(e, c, s, m.writeValue.address, m.writeValue.value64,
+					    m.writeValue.flags);
+				break;
+			case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+				value_wait(e, c, s, m.waitValue.address, m.waitValue.value,
+					   m.waitValue.flags, 4);
+				break;
+			case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+				value_wait(e, c, s, m.waitValue.address, m.waitValue.value64,
+					   m.waitValue.flags, 8);
+				break;
+			default:
+				break;
+			}
 		}
 	}
 }

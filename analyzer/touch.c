@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define ANCHORS_MAX 4096       /* remembered pointers of one space */
-#define ROWS_MAX    (1u << 18) /* beyond, rows are not told apart: the allocation is noted as used */
+#define ROWS_MAX    (1u << 18) /* beyond, only the allocation is noted as used */
 #define USERS_PRUNE 12
 
 bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,

@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 
+#include "interposer/cuabi.h"
 #include "rec_build.h"
 
 #define S1 0x101ull
@@ -1560,6 +1561,146 @@ Test(memory, loop_is_flat)
 
 	cr_assert_lt(many, few + few / 8, "%llu, then %llu", (unsigned long long)few,
 		     (unsigned long long)many);
+}
+
+/* --- structs of the driver's interface -------------------------------------------------------- */
+
+static void copy_2d(struct world *w, uint64_t dst, uint64_t x, uint64_t pitch, uint64_t width,
+		    uint64_t rows, uint64_t s)
+{
+	CUDA_MEMCPY2D d = {0};
+
+	d.srcMemoryType = CU_MEMORYTYPE_HOST;
+	d.srcHost = (const void *)(uintptr_t)PIN;
+	d.srcPitch = width;
+	d.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+	d.dstDevice = dst;
+	d.dstXInBytes = x;
+	d.dstPitch = pitch;
+	d.WidthInBytes = width;
+	d.Height = rows;
+	call_begin(w, KRT_API_cuMemcpy2DAsync_v2, A(0), A(s));
+	call_blob(w, 0, KRT_BLOB_BYTES, &d, sizeof(d));
+	call_end(w, 0);
+}
+
+/* Columns of one matrix: their boxes overlap, their bytes do not. */
+TWIN(structs, columns, "RACE-WAW:error:1")
+{
+	alloc_pinned(w, PIN, N);
+	copy_2d(w, DEV, 0, 64, fixed ? 32 : 33, 16, S1);
+	copy_2d(w, DEV, 32, 64, 32, 16, S2);
+}
+
+TWIN(structs, box, "RACE-WAW:error:1")
+{
+	CUDA_MEMCPY3D d = {0};
+
+	/* a box of 16 x 4 x 2 bytes in a volume of 64 x 8 x 4 */
+	d.srcMemoryType = CU_MEMORYTYPE_DEVICE;
+	d.srcDevice = DEV + 2048;
+	d.srcPitch = 16;
+	d.srcHeight = 4;
+	d.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+	d.dstDevice = DEV;
+	d.dstPitch = 64;
+	d.dstHeight = 8;
+	d.dstXInBytes = 16;
+	d.dstY = 2;
+	d.dstZ = 1;
+	d.WidthInBytes = 16;
+	d.Height = 4;
+	d.Depth = 2;
+	call_begin(w, KRT_API_cuMemcpy3DAsync_v2, A(0), A(S1));
+	call_blob(w, 0, KRT_BLOB_BYTES, &d, sizeof(d));
+	call_end(w, 0);
+	/* the last byte of the box's last row, or the one behind it */
+	set(w, DEV + 2 * 512 + 5 * 64 + 31 + fixed, 1, S2);
+}
+
+TWIN(structs, batch_3d, "RACE-WAW:error:1")
+{
+	CUDA_MEMCPY3D_BATCH_OP op[2];
+
+	memset(op, 0, sizeof(op));
+	for (int i = 0; i < 2; i++) {
+		op[i].src.type = op[i].dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+		op[i].src.op.ptr.ptr = DEV + 2048;
+		op[i].dst.op.ptr.ptr = DEV + (i ? (fixed ? 32 : 31) : 0);
+		op[i].dst.op.ptr.rowLength = 64;
+		op[i].extent.width = 32;
+		op[i].extent.height = 4;
+		op[i].extent.depth = 1;
+		op[i].srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+	}
+	call_begin(w, KRT_API_cuMemcpy3DBatchAsync_v2, A(2), A(0), A(0), A(S1));
+	call_blob(w, 1, KRT_BLOB_BYTES, op, sizeof(op));
+	call_end(w, 0);
+}
+
+TWIN(structs, batch_mem_op, "RACE-RAW:error:1")
+{
+	CUstreamBatchMemOpParams p;
+
+	memset(&p, 0, sizeof(p));
+	alloc(w, DEV + 0x10000, 64);
+	wr(w, S1);
+	p.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	p.writeValue.address = DEV + 0x10000;
+	p.writeValue.value64 = 1ull << 40;
+	p.writeValue.flags = fixed ? 0 : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+	call_begin(w, KRT_API_cuStreamBatchMemOp_v2, A(S1), A(1), A(0), A(0));
+	call_blob(w, 2, KRT_BLOB_BYTES, &p, sizeof(p));
+	call_end(w, 0);
+	call(w, cuStreamWaitValue64_v2, A(S2), A(DEV + 0x10000), A(1ull << 40), A(1));
+	rd(w, S2);
+}
+
+/* An event that fires when the kernel's blocks have started says nothing of the kernel. */
+TWIN(structs, launch_completion_event, "RACE-RAW:error:1")
+{
+	struct {
+		CUlaunchConfig cfg;
+		CUlaunchAttribute a;
+	} b;
+
+	memset(&b, 0, sizeof(b));
+	b.cfg.hStream = (CUstream)(uintptr_t)S1;
+	b.a.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT;
+	b.a.value.launchCompletionEvent.event = (CUevent)(uintptr_t)E1;
+	access_note(w, S1, DEV, 64, 2);
+	call_begin(w, KRT_API_cuLaunchKernelEx, A(0), A(0xf0), A(0), A(0));
+	call_blob(w, 0, KRT_BLOB_BYTES, &b, sizeof(b));
+	call_end(w, 0);
+	if (fixed)
+		record(w, E1, S1);
+	wait_event(w, S2, E1);
+	kernel_reads(w, S2, DEV, 64);
+}
+
+/* A cooperative launch over two devices starts after, and ends before, the work of both streams. */
+TWIN(structs, multi_device, "RACE-RAW:error:1")
+{
+	CUDA_LAUNCH_PARAMS p[2];
+
+	memset(p, 0, sizeof(p));
+	p[0].hStream = (CUstream)(uintptr_t)S1;
+	p[1].hStream = (CUstream)(uintptr_t)S2;
+	wr(w, S1);
+	call_begin(w, KRT_API_cuLaunchCooperativeKernelMultiDevice, A(0), A(2), A(fixed ? 0 : 3));
+	call_blob(w, 0, KRT_BLOB_BYTES, p, sizeof(p));
+	call_end(w, 0);
+	rd(w, S2);
+}
+
+/* cuMemcpyPeer is serialised with all streams of the contexts, as observed. */
+TWIN(structs, peer, "RACE-WAW:warning:1")
+{
+	alloc(w, DEV + 0x10000, N);
+	wr(w, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, cuMemcpyPeer, A(DEV), A(0xc0), A(DEV + 0x10000), A(0xc0), A(N));
 }
 
 /* --- untrusted records
