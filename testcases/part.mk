@@ -143,6 +143,17 @@ UNIT_EXTRA_exec := $(patsubst %.c,$(O)/simobj/%.o,$(wildcard testcases/sim/exec*
 UNIT_CFLAGS_exec := -DPTX_DIR='"$(CURDIR)/testcases/ptx"'
 UNIT_LIBS_exec := -lm
 UNIT_CFLAGS_ptx := $(UNIT_CFLAGS_exec)
+# The same single instructions through the driver API: here on the simulator, on a GPU by gpu/run.sh ptx.
+ALL += $(O)/testcases/ptx-rows
+TESTS += ptx-rows
+.PHONY: ptx-rows
+$(O)/testcases/ptx-rows: testcases/gpu/ptx_rows.c | $(O)/sim/libcuda.so
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -o $@ $< -L$(O)/sim -lcuda
+
+ptx-rows: $(O)/testcases/ptx-rows
+	$(Q)out=$$(LD_LIBRARY_PATH=$(O)/sim $<) && echo "ok ptx-rows: $$out" || { echo "FAILED ptx-rows: $$out"; exit 1; }
 # --- end of the PTX interpreter ---------------------------------------------------
 
 # --- simulated driver: $(O)/sim/libcuda.so.1 ------------------------------------

@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [torch] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [torch] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs torch bench torchbench}
+what=${*:-smoke race programs ptx torch bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -61,6 +61,11 @@ programs)
 	code=$?
 	grep -v '^ok' "$OUT/programs.txt" | tail -n 60
 	want $code 0 "test programs" ""
+	;;
+ptx)
+	"$B/testcases/ptx-rows" >"$OUT/ptx.txt" 2>&1
+	want $? 0 "PTX instructions as the interpreter has them" "$(tail -n 1 "$OUT/ptx.txt")"
+	head -n 40 "$OUT/ptx.txt"
 	;;
 torch)
 	python3 testcases/gpu/train.py 20 >"$OUT/native.out" 2>"$OUT/native.err"

@@ -109,7 +109,7 @@ enum exec_fault_kind {
 	EXEC_FAULT_TRAP,       /* trap, and a kernel assert */
 	EXEC_FAULT_ASSERT,
 	EXEC_FAULT_STACK,      /* calls nested too deep */
-	EXEC_FAULT_PC,         /* a call or branch to nowhere, an end without ret */
+	EXEC_FAULT_PC,         /* a call or an indexed branch to nowhere */
 	EXEC_FAULT_DEADLOCK,   /* no thread can ever run again: a barrier that some threads never reach */
 	EXEC_FAULT_MEMORY,     /* the simulator itself is out of memory */
 };
