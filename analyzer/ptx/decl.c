@@ -188,7 +188,8 @@ static void put_value(struct parser *p, const struct ptx_var *v, uint64_t at, st
 }
 
 /* sym, sym+4, generic(sym)+4, func; the name is the current token. */
-static void put_address(struct parser *p, const struct ptx_var *v, uint64_t at, unsigned shift, bool masked)
+static void put_address(struct parser *p, const struct ptx_var *v, uint64_t at, unsigned shift,
+			bool masked)
 {
 	struct ptx_reloc *r = pp_vec_push(p, &p->relocs, sizeof(*r));
 	struct ptx_name *name;
@@ -210,7 +211,8 @@ static void put_address(struct parser *p, const struct ptx_var *v, uint64_t at, 
 	else if (name->sym && name->sym->kind == SYM_FUNC)
 		r->func = name->sym->func;
 	else if (p->f || name->sym)
-		pp_fail_at(p, p->tok.line, "no variable or function of this name", name->text, name->len);
+		pp_fail_at(p, p->tok.line, "no variable or function of this name", name->text,
+			   name->len);
 	/* At module scope it may be declared later; ptx_parse() looks again. */
 	if (pp_is_punct(p, '[')) {
 		uint64_t n;
@@ -225,7 +227,8 @@ static void put_address(struct parser *p, const struct ptx_var *v, uint64_t at, 
 	if (pp_is_punct(p, '+') || pp_is_punct(p, '-'))
 		r->addend += pp_int_expr(p);
 	if (!masked && ptx_type_bits(v->type) < 32)
-		pp_fail_at(p, p->tok.line, "an address does not fit this type", name->text, name->len);
+		pp_fail_at(p, p->tok.line, "an address does not fit this type", name->text,
+			   name->len);
 	put_bytes(p, at, 0, r->size);
 }
 
@@ -250,8 +253,8 @@ static void put_element(struct parser *p, const struct ptx_var *v, uint64_t at)
 }
 
 /* One level of braces: elements of size `step`, scalars at the innermost. */
-static void init_level(struct parser *p, struct ptx_var *v, const struct dims *d, unsigned level, uint64_t at,
-		       unsigned depth)
+static void init_level(struct parser *p, struct ptx_var *v, const struct dims *d, unsigned level,
+		       uint64_t at, unsigned depth)
 {
 	uint64_t step = ptx_type_size(v->type);
 
@@ -347,7 +350,8 @@ static void add_module_var(struct parser *p, struct ptx_var *v)
 /* .space already taken; handles the comma list and the semicolon. */
 void pp_variables(struct parser *p, enum ptx_space space, enum ptx_linkage linkage)
 {
-	struct ptx_var head = { .space = (uint8_t)space, .linkage = (uint8_t)linkage, .line = p->tok.line };
+	struct ptx_var head = {
+		.space = (uint8_t)space, .linkage = (uint8_t)linkage, .line = p->tok.line};
 
 	/* .const[3]: banks of PTX before 2.2 */
 	if (space == PTX_SPACE_CONST && pp_accept(p, '[')) {
@@ -415,7 +419,8 @@ void pp_variables(struct parser *p, enum ptx_space space, enum ptx_linkage linka
 			}
 			continue;
 		}
-		if (name->sym && name->sym->depth == p->depth && name->sym->kind == SYM_VAR && !p->f)
+		if (name->sym && name->sym->depth == p->depth && name->sym->kind == SYM_VAR &&
+		    !p->f)
 			old = name->sym->var;
 		if (old) {
 			/* A declaration and a definition, or two declarations, of one variable. */
@@ -465,8 +470,11 @@ uint32_t pp_add_register(struct parser *p, struct ptx_name *name, enum ptx_type 
 
 	s->index = first;
 	s->vec = (uint8_t)vec;
-	*decl = (struct ptx_regs){ .name = name->text, .first = first, .count = 1, .type = (uint8_t)type,
-				   .vec = (uint8_t)vec };
+	*decl = (struct ptx_regs){.name = name->text,
+				  .first = first,
+				  .count = 1,
+				  .type = (uint8_t)type,
+				  .vec = (uint8_t)vec};
 	if (ends_in_digit(name))
 		p->digit_names = true;
 	return first;
@@ -503,8 +511,12 @@ void pp_registers(struct parser *p)
 			s->count = (uint32_t)count;
 			s->vec = (uint8_t)vec;
 			decl = pp_vec_push(p, &p->regdecls, sizeof(*decl));
-			*decl = (struct ptx_regs){ .name = name->text, .first = first, .count = (uint32_t)count,
-						   .type = (uint8_t)type, .vec = (uint8_t)vec, .range = true };
+			*decl = (struct ptx_regs){.name = name->text,
+						  .first = first,
+						  .count = (uint32_t)count,
+						  .type = (uint8_t)type,
+						  .vec = (uint8_t)vec,
+						  .range = true};
 		} else {
 			pp_add_register(p, name, type, vec);
 		}
@@ -520,7 +532,8 @@ bool pp_find_reg(struct parser *p, const char *s, size_t len, struct found_reg *
 	uint32_t k = 0;
 	const struct ptx_name *n;
 
-	while (digits < 7 && digits < len && s[len - 1 - digits] >= '0' && s[len - 1 - digits] <= '9')
+	while (digits < 7 && digits < len && s[len - 1 - digits] >= '0' &&
+	       s[len - 1 - digits] <= '9')
 		digits++;
 	/* %r1 is %r<..> with 1, %f1_<..> with a number after; no leading zeros. */
 	while (digits > 1 && s[len - digits] == '0')

@@ -125,10 +125,10 @@ static int precedence(const struct ptx_tok *t)
 		char a, b;
 		int prec;
 	} ops[] = {
-		{ '|', '|', 1 }, { '&', '&', 2 }, { '|', 0, 3 }, { '^', 0, 4 }, { '&', 0, 5 },
-		{ '=', '=', 6 }, { '!', '=', 6 }, { '<', 0, 7 }, { '>', 0, 7 }, { '<', '=', 7 }, { '>', '=', 7 },
-		{ '<', '<', 8 }, { '>', '>', 8 }, { '+', 0, 9 }, { '-', 0, 9 }, { '*', 0, 10 }, { '/', 0, 10 },
-		{ '%', 0, 10 },
+		{'|', '|', 1}, {'&', '&', 2}, {'|', 0, 3},   {'^', 0, 4}, {'&', 0, 5},
+		{'=', '=', 6}, {'!', '=', 6}, {'<', 0, 7},   {'>', 0, 7}, {'<', '=', 7},
+		{'>', '=', 7}, {'<', '<', 8}, {'>', '>', 8}, {'+', 0, 9}, {'-', 0, 9},
+		{'*', 0, 10},  {'/', 0, 10},  {'%', 0, 10},
 	};
 
 	if (t->kind != PTX_TOK_PUNCT)
@@ -289,7 +289,8 @@ int64_t pp_int_expr(struct parser *p)
 	return v.i;
 }
 
-static uint64_t uint_value(struct parser *p, struct value v, uint32_t line, uint64_t max, const char *what)
+static uint64_t uint_value(struct parser *p, struct value v, uint32_t line, uint64_t max,
+			   const char *what)
 {
 	if (pp_is_real(v) || (v.kind == V_INT && v.i < 0) || v.u > max)
 		pp_fail_at(p, line, what, NULL, 0);

@@ -11,7 +11,8 @@ static uint16_t mod_id(struct parser *p, const char *s, size_t len)
 	struct ptx_module *m = p->m;
 
 	for (unsigned i = 1; i < PTX_M_COUNT; i++)
-		if (ptx_mods[i].text[0] == s[0] && !strncmp(ptx_mods[i].text, s, len) && !ptx_mods[i].text[len])
+		if (ptx_mods[i].text[0] == s[0] && !strncmp(ptx_mods[i].text, s, len) &&
+		    !ptx_mods[i].text[len])
 			return (uint16_t)i;
 	for (uint32_t i = 0; i < m->nother_mods; i++)
 		if (!strncmp(m->other_mods[i], s, len) && !m->other_mods[i][len])
@@ -68,7 +69,8 @@ static struct ptx_mnemonic *mnemonic(struct parser *p, struct ptx_name *name)
 		if (ptx_ops[i].text[0] != s[0])
 			continue;
 		len = strlen(ptx_ops[i].text);
-		if (len <= name->len && len > best && !memcmp(ptx_ops[i].text, s, len) && (!s[len] || s[len] == '.')) {
+		if (len <= name->len && len > best && !memcmp(ptx_ops[i].text, s, len) &&
+		    (!s[len] || s[len] == '.')) {
 			best = len;
 			mn->op = (uint16_t)i;
 		}
@@ -113,7 +115,8 @@ static struct ptx_mnemonic *mnemonic(struct parser *p, struct ptx_name *name)
 
 static void operand(struct parser *p, struct ptx_operand *o, enum ptx_op op, unsigned depth);
 
-void pp_pend(struct parser *p, struct ptx_name *name, enum sym_kind kind, uint32_t *where, uint32_t line)
+void pp_pend(struct parser *p, struct ptx_name *name, enum sym_kind kind, uint32_t *where,
+	     uint32_t line)
 {
 	const struct ptx_symbol *s = name->sym;
 	struct pending *pd;
@@ -130,7 +133,8 @@ void pp_pend(struct parser *p, struct ptx_name *name, enum sym_kind kind, uint32
 }
 
 /* Elements up to the closing character, into o. */
-static void elements(struct parser *p, struct ptx_operand *o, enum ptx_op op, char close, unsigned depth)
+static void elements(struct parser *p, struct ptx_operand *o, enum ptx_op op, char close,
+		     unsigned depth)
 {
 	size_t from = p->ops.n;
 	uint32_t n;
@@ -198,10 +202,10 @@ static enum ptx_sel selector(struct parser *p)
 		const char *text;
 		enum ptx_sel sel;
 	} sels[] = {
-		{ "x", PTX_SEL_X }, { "y", PTX_SEL_Y }, { "z", PTX_SEL_Z }, { "w", PTX_SEL_W }, { "r", PTX_SEL_X },
-		{ "g", PTX_SEL_Y }, { "b", PTX_SEL_Z }, { "a", PTX_SEL_W }, { "b0", PTX_SEL_B0 },
-		{ "b1", PTX_SEL_B1 }, { "b2", PTX_SEL_B2 }, { "b3", PTX_SEL_B3 }, { "h0", PTX_SEL_H0 },
-		{ "h1", PTX_SEL_H1 },
+		{"x", PTX_SEL_X},   {"y", PTX_SEL_Y},	{"z", PTX_SEL_Z},   {"w", PTX_SEL_W},
+		{"r", PTX_SEL_X},   {"g", PTX_SEL_Y},	{"b", PTX_SEL_Z},   {"a", PTX_SEL_W},
+		{"b0", PTX_SEL_B0}, {"b1", PTX_SEL_B1}, {"b2", PTX_SEL_B2}, {"b3", PTX_SEL_B3},
+		{"h0", PTX_SEL_H0}, {"h1", PTX_SEL_H1},
 	};
 
 	for (size_t i = 0; i < sizeof(sels) / sizeof(sels[0]); i++) {
@@ -234,7 +238,8 @@ static void name_operand(struct parser *p, struct ptx_operand *o, enum ptx_op op
 			o->sel = (uint8_t)selector(p);
 			if (reg.vec > 1 && o->sel >= PTX_SEL_X && o->sel <= PTX_SEL_W) {
 				if (o->sel - PTX_SEL_X >= reg.vec)
-					pp_fail_at(p, t.line, "vector register has no such element", t.text, t.len);
+					pp_fail_at(p, t.line, "vector register has no such element",
+						   t.text, t.len);
 				o->reg += o->sel - PTX_SEL_X;
 				o->sel = PTX_SEL_NONE;
 			}
@@ -243,7 +248,8 @@ static void name_operand(struct parser *p, struct ptx_operand *o, enum ptx_op op
 			struct ptx_operand *e = pp_alloc(p, reg.vec * sizeof(*e));
 
 			for (unsigned i = 0; i < reg.vec; i++)
-				e[i] = (struct ptx_operand){ .kind = PTX_O_REG, .reg = reg.index + i };
+				e[i] = (struct ptx_operand){.kind = PTX_O_REG,
+							    .reg = reg.index + i};
 			o->kind = PTX_O_VEC;
 			o->n = reg.vec;
 			o->elem = e;
@@ -276,7 +282,8 @@ static void name_operand(struct parser *p, struct ptx_operand *o, enum ptx_op op
 	}
 	if (t.text[0] == '%') {
 		for (unsigned i = 1; i < PTX_SREG_COUNT; i++) {
-			if (strlen(ptx_sregs[i].text) != t.len || memcmp(ptx_sregs[i].text, t.text, t.len))
+			if (strlen(ptx_sregs[i].text) != t.len ||
+			    memcmp(ptx_sregs[i].text, t.text, t.len))
 				continue;
 			pp_next(p);
 			o->kind = PTX_O_SREG;
@@ -287,8 +294,10 @@ static void name_operand(struct parser *p, struct ptx_operand *o, enum ptx_op op
 				struct ptx_operand *e = pp_alloc(p, 4 * sizeof(*e));
 
 				for (unsigned k = 0; k < 4; k++)
-					e[k] = (struct ptx_operand){ .kind = PTX_O_SREG, .reg = i,
-								     .sel = (uint8_t)(PTX_SEL_X + k) };
+					e[k] = (struct ptx_operand){
+						.kind = PTX_O_SREG,
+						.reg = i,
+						.sel = (uint8_t)(PTX_SEL_X + k)};
 				o->kind = PTX_O_VEC;
 				o->n = 4;
 				o->elem = e;
@@ -334,7 +343,8 @@ static void var_suffix(struct parser *p, struct ptx_operand *o, enum ptx_op op, 
 				index.imm = pp_int_expr(p);
 			e[0] = *o;
 			e[1] = index;
-			*o = (struct ptx_operand){ .kind = PTX_O_ADDR, .n = 2, .flags = PTX_OF_SCALED, .elem = e };
+			*o = (struct ptx_operand){
+				.kind = PTX_O_ADDR, .n = 2, .flags = PTX_OF_SCALED, .elem = e};
 		} else {
 			o->imm += (int64_t)((uint64_t)pp_int_expr(p) * size);
 		}
@@ -342,7 +352,8 @@ static void var_suffix(struct parser *p, struct ptx_operand *o, enum ptx_op op, 
 	}
 	if (o->kind == PTX_O_VAR && (pp_is_punct(p, '+') || pp_is_punct(p, '-')))
 		o->imm += pp_int_expr(p);
-	if (o->kind == PTX_O_VAR && !in_address && ptx_op_mem(op) != PTX_MEM_NONE && op != PTX_OP_CALL) {
+	if (o->kind == PTX_O_VAR && !in_address && ptx_op_mem(op) != PTX_MEM_NONE &&
+	    op != PTX_OP_CALL) {
 		/* ld.global.u32 r, a[0]; */
 		struct ptx_operand *e = pp_alloc(p, sizeof(*e));
 
@@ -416,7 +427,8 @@ static void operand(struct parser *p, struct ptx_operand *o, enum ptx_op op, uns
 		if (p->tok.kind == PTX_TOK_IDENT && !pp_is_word(p, PTX_TOK_IDENT, "WARP_SZ")) {
 			name_operand(p, o, op);
 			if (o->kind != PTX_O_REG)
-				pp_fail_at(p, sign.line, "'!' or '-' in front of what is no register", NULL, 0);
+				pp_fail_at(p, sign.line,
+					   "'!' or '-' in front of what is no register", NULL, 0);
 			o->flags |= sign.ch == '!' ? PTX_OF_NOT : PTX_OF_NEG;
 		} else {
 			p->lx = save;
@@ -426,7 +438,8 @@ static void operand(struct parser *p, struct ptx_operand *o, enum ptx_op op, uns
 	} else {
 		immediate(p, o);
 	}
-	if (pp_is_punct(p, '|') && (o->kind == PTX_O_REG || o->kind == PTX_O_SINK || o->kind == PTX_O_VEC)) {
+	if (pp_is_punct(p, '|') &&
+	    (o->kind == PTX_O_REG || o->kind == PTX_O_SINK || o->kind == PTX_O_VEC)) {
 		struct ptx_operand *e = pp_alloc(p, 2 * sizeof(*e));
 
 		pp_next(p);
@@ -478,7 +491,8 @@ static void label_operand(struct parser *p, struct ptx_operand *o, enum sym_kind
 	struct ptx_name *n;
 	uint32_t line = p->tok.line;
 
-	n = pp_ident(p, kind == SYM_LABEL ? "expected a label but found" : "expected a target list but found");
+	n = pp_ident(p, kind == SYM_LABEL ? "expected a label but found"
+					  : "expected a target list but found");
 	o->kind = kind == SYM_LABEL ? PTX_O_LABEL : PTX_O_TABLE;
 	pp_pend(p, n, kind, &o->reg, line);
 }
@@ -532,7 +546,7 @@ static void operands(struct parser *p, struct ptx_inst *in)
 	pp_next(p);
 }
 
-/* A statement with an opcode of no table: its operands if they can be read, its text in any case. */
+/* A statement with an opcode of no table: its text, and its operands if they can be read. */
 static void unknown_inst(struct parser *p, struct ptx_inst *in, const char *start)
 {
 	struct ptx_lex save = p->lx;

@@ -11,8 +11,18 @@ static const uint8_t class[256] = {
 #define BLANK 1
 #define WORD 2
 #define DIGIT 4
-	['\0'] = BLANK, ['\n'] = BLANK, ['\t'] = BLANK, ['\v'] = BLANK, ['\f'] = BLANK, ['\r'] = BLANK, [' '] = BLANK,
-	['0' ... '9'] = WORD | DIGIT, ['a' ... 'z'] = WORD, ['A' ... 'Z'] = WORD, ['_'] = WORD, ['$'] = WORD,
+	['\0'] = BLANK,
+	['\n'] = BLANK,
+	['\t'] = BLANK,
+	['\v'] = BLANK,
+	['\f'] = BLANK,
+	['\r'] = BLANK,
+	[' '] = BLANK,
+	['0' ... '9'] = WORD | DIGIT,
+	['a' ... 'z'] = WORD,
+	['A' ... 'Z'] = WORD,
+	['_'] = WORD,
+	['$'] = WORD,
 	['%'] = 0,
 };
 
@@ -129,7 +139,8 @@ static void lex_number(struct ptx_lex *lx, struct ptx_tok *t)
 
 		while (q < end && class_of(*q) & DIGIT)
 			q++;
-		if (q < end && *q == '.' && !(q + 1 < end && class_of(q[1]) & WORD && !(class_of(q[1]) & DIGIT))) {
+		if (q < end && *q == '.' &&
+		    !(q + 1 < end && class_of(q[1]) & WORD && !(class_of(q[1]) & DIGIT))) {
 			real = true;
 			q++;
 			while (q < end && class_of(*q) & DIGIT)

@@ -35,8 +35,8 @@ unsigned ptx_address_size(const struct ptx_module *m)
 
 size_t ptx_memory(const struct ptx_module *m)
 {
-	return m->arena.total + ((size_t)m->names_mask + 1) * sizeof(*m->names) + m->cap_funcs * sizeof(*m->funcs) +
-	       m->cap_vars * sizeof(*m->vars) + sizeof(*m);
+	return m->arena.total + ((size_t)m->names_mask + 1) * sizeof(*m->names) +
+	       m->cap_funcs * sizeof(*m->funcs) + m->cap_vars * sizeof(*m->vars) + sizeof(*m);
 }
 
 uint32_t ptx_module_funcs(const struct ptx_module *m)

@@ -11,7 +11,8 @@
 /* ---- functions ---- */
 
 /* One list of parameters or results, its parenthesis open. */
-static struct ptx_var **params(struct parser *p, struct ptx_func *f, uint32_t *count, uint64_t *bytes)
+static struct ptx_var **params(struct parser *p, struct ptx_func *f, uint32_t *count,
+			       uint64_t *bytes)
 {
 	size_t from = p->params.n;
 	uint64_t offset = 0;
@@ -73,9 +74,11 @@ static void directives(struct parser *p, struct ptx_func *f)
 		} else if (pp_accept_dot(p, "maxnreg")) {
 			f->maxnreg = (uint32_t)pp_uint_expr(p, UINT32_MAX, "number out of range");
 		} else if (pp_accept_dot(p, "minnctapersm")) {
-			f->minnctapersm = (uint32_t)pp_uint_expr(p, UINT32_MAX, "number out of range");
+			f->minnctapersm =
+				(uint32_t)pp_uint_expr(p, UINT32_MAX, "number out of range");
 		} else if (pp_accept_dot(p, "maxclusterrank")) {
-			f->maxclusterrank = (uint32_t)pp_uint_expr(p, UINT32_MAX, "number out of range");
+			f->maxclusterrank =
+				(uint32_t)pp_uint_expr(p, UINT32_MAX, "number out of range");
 		} else if (pp_accept_dot(p, "explicitcluster")) {
 			f->explicitcluster = true;
 		} else if (pp_accept_dot(p, "noreturn")) {
@@ -85,8 +88,8 @@ static void directives(struct parser *p, struct ptx_func *f)
 			bool pragma = pp_is_dot(p, "pragma");
 
 			pp_next(p);
-			while (p->tok.kind != PTX_TOK_EOF && p->tok.kind != PTX_TOK_DOT && !pp_is_punct(p, ';') &&
-			       !pp_is_punct(p, '{'))
+			while (p->tok.kind != PTX_TOK_EOF && p->tok.kind != PTX_TOK_DOT &&
+			       !pp_is_punct(p, ';') && !pp_is_punct(p, '{'))
 				pp_next(p);
 			if (pragma)
 				pp_expect(p, ';');
@@ -135,7 +138,8 @@ static void add_table(struct parser *p, struct ptx_name *name)
 			struct ptx_name *label = pp_ident(p, "expected a label but found");
 
 			if (n == cap) {
-				struct ptx_name **grown = pp_alloc(p, (cap ? cap * 2 : 8) * sizeof(*grown));
+				struct ptx_name **grown =
+					pp_alloc(p, (cap ? cap * 2 : 8) * sizeof(*grown));
 
 				if (n)
 					memcpy(grown, names, n * sizeof(*grown));
@@ -161,8 +165,10 @@ static void add_table(struct parser *p, struct ptx_name *name)
 			struct ptx_name *fn = pp_ident(p, "expected a function but found");
 
 			if (!fn->sym || fn->sym->kind != SYM_FUNC)
-				pp_fail_at(p, p->tok.line, "function is not declared", fn->text, fn->len);
-			*(const struct ptx_func **)pp_vec_push(p, &p->params, sizeof(void *)) = fn->sym->func;
+				pp_fail_at(p, p->tok.line, "function is not declared", fn->text,
+					   fn->len);
+			*(const struct ptx_func **)pp_vec_push(p, &p->params, sizeof(void *)) =
+				fn->sym->func;
 		} while (pp_accept(p, ','));
 		t.funcs = pp_vec_take(p, &p->params, from, &t.n);
 	} else {
@@ -192,8 +198,9 @@ static void loc(struct parser *p)
 	while (p->tok.kind == PTX_TOK_INT)
 		pp_next(p);
 	while (pp_accept(p, ',')) {
-		while (p->tok.kind == PTX_TOK_IDENT && (pp_is_word(p, PTX_TOK_IDENT, "function_name") ||
-							 pp_is_word(p, PTX_TOK_IDENT, "inlined_at"))) {
+		while (p->tok.kind == PTX_TOK_IDENT &&
+		       (pp_is_word(p, PTX_TOK_IDENT, "function_name") ||
+			pp_is_word(p, PTX_TOK_IDENT, "inlined_at"))) {
 			bool name = pp_is_word(p, PTX_TOK_IDENT, "function_name");
 
 			pp_next(p);
@@ -222,7 +229,8 @@ static void file(struct parser *p)
 static void section(struct parser *p)
 {
 	/* .section .debug_info { ... } */
-	while (p->tok.kind == PTX_TOK_DOT || p->tok.kind == PTX_TOK_IDENT || p->tok.kind == PTX_TOK_STRING)
+	while (p->tok.kind == PTX_TOK_DOT || p->tok.kind == PTX_TOK_IDENT ||
+	       p->tok.kind == PTX_TOK_STRING)
 		pp_next(p);
 	if (!pp_is_punct(p, '{'))
 		pp_fail(p, "expected '{' but found");
@@ -289,7 +297,8 @@ static void body_statement(struct parser *p)
 			struct ptx_label *l;
 
 			pp_expect(p, ':');
-			if (pp_is_dot(p, "branchtargets") || pp_is_dot(p, "calltargets") || pp_is_dot(p, "callprototype")) {
+			if (pp_is_dot(p, "branchtargets") || pp_is_dot(p, "calltargets") ||
+			    pp_is_dot(p, "callprototype")) {
 				add_table(p, name);
 				return;
 			}
@@ -330,7 +339,8 @@ static void body(struct parser *p, struct ptx_func *f)
 			if (name->len == 1 && name->text[0] == '_')
 				continue;
 			if (list[i]->space == PTX_SPACE_REG)
-				list[i]->reg = pp_add_register(p, name, list[i]->type, list[i]->vec);
+				list[i]->reg =
+					pp_add_register(p, name, list[i]->type, list[i]->vec);
 			else
 				pp_declare(p, name, SYM_VAR)->var = list[i];
 		}
@@ -369,12 +379,14 @@ static void body(struct parser *p, struct ptx_func *f)
 }
 
 /* What a declaration and a definition of one function both say must agree in number. */
-static void merge_func(struct parser *p, struct ptx_func *old, struct ptx_func *f, bool body_follows)
+static void merge_func(struct parser *p, struct ptx_func *old, struct ptx_func *f,
+		       bool body_follows)
 {
 	if (old->body && body_follows)
 		pp_fail_at(p, f->line, "function defined twice", f->name, strlen(f->name));
 	if (old->nparams != f->nparams || old->nrets != f->nrets)
-		pp_fail_at(p, f->line, "declared with other parameters before", f->name, strlen(f->name));
+		pp_fail_at(p, f->line, "declared with other parameters before", f->name,
+			   strlen(f->name));
 	if (old->body)
 		return;
 	f->index = old->index;
@@ -484,7 +496,8 @@ static void alias(struct parser *p)
 	pp_expect(p, ',');
 	b = pp_ident(p, "expected a function name but found");
 	if (!b->sym || b->sym->kind != SYM_FUNC)
-		pp_fail_at(p, p->tok.line, "alias of a function that is not declared", b->text, b->len);
+		pp_fail_at(p, p->tok.line, "alias of a function that is not declared", b->text,
+			   b->len);
 	if (!a->sym) {
 		struct ptx_func *f = pp_alloc(p, sizeof(*f));
 
@@ -495,7 +508,8 @@ static void alias(struct parser *p)
 		add_func(p, f);
 	}
 	if (a->sym->kind != SYM_FUNC || a->sym->func == b->sym->func || a->sym->func->body)
-		pp_fail_at(p, p->tok.line, "alias needs a function without a body", a->text, a->len);
+		pp_fail_at(p, p->tok.line, "alias needs a function without a body", a->text,
+			   a->len);
 	for (const struct ptx_func *f = b->sym->func; f; f = f->alias)
 		if (f == a->sym->func)
 			pp_fail_at(p, p->tok.line, "alias of itself", a->text, a->len);
@@ -604,16 +618,18 @@ static void resolve_relocs(struct parser *p)
 			else if (n && n->sym && n->sym->kind == SYM_FUNC)
 				r->func = n->sym->func;
 			else
-				pp_fail_at(p, m->vars[i]->line, "initial value names what is not declared", r->name,
-					strlen(r->name));
+				pp_fail_at(p, m->vars[i]->line,
+					   "initial value names what is not declared", r->name,
+					   strlen(r->name));
 		}
 	}
 }
 
 static void parser_free(struct parser *p)
 {
-	struct vec *all[] = { &p->insts, &p->regtypes, &p->regdecls, &p->vars, &p->labels, &p->tables, &p->pendings,
-			      &p->ops, &p->bytes, &p->relocs, &p->params };
+	struct vec *all[] = {&p->insts,	 &p->regtypes, &p->regdecls, &p->vars,
+			     &p->labels, &p->tables,   &p->pendings, &p->ops,
+			     &p->bytes,	 &p->relocs,   &p->params};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		free(all[i]->data);
@@ -657,7 +673,8 @@ static struct ptx_module *parse(const char *text, size_t len, bool lazy, struct 
 		goto out;
 	}
 	/* The IR is a few times the text; far more than that is an attack. */
-	ptx_arena_init(&m->arena, len > SIZE_MAX / 128 ? SIZE_MAX / 2 : len * 64 + ((size_t)16 << 20));
+	ptx_arena_init(&m->arena,
+		       len > SIZE_MAX / 128 ? SIZE_MAX / 2 : len * 64 + ((size_t)16 << 20));
 	m->lazy = lazy;
 	m->text = text;
 	m->end = text + len;
@@ -715,7 +732,8 @@ int ptx_func_parse(struct ptx_module *m, struct ptx_func *f, struct ptx_error *e
 	p->m = m;
 	p->err = err;
 	p->f = f;
-	p->lx = (struct ptx_lex){ .at = m->bodies[f->index].at, .end = m->end, .line = m->bodies[f->index].line };
+	p->lx = (struct ptx_lex){
+		.at = m->bodies[f->index].at, .end = m->end, .line = m->bodies[f->index].line};
 	if (!guarded(p, one_body)) {
 		/* Names mean what they meant before. */
 		while (p->depth)

@@ -63,12 +63,14 @@ struct parser {
 	struct ptx_symbol *scope[MAX_DEPTH + 1];   /* newest symbol of each open scope */
 	size_t pending_at[MAX_DEPTH + 1];          /* where each scope's pending ones start */
 	uint32_t depth;
-	bool digit_names;          /* a single register's name ends in digits: may hide one of a range */
-	struct vec insts, regtypes, regdecls, vars, labels, tables, pendings, ops, bytes, relocs, params;
+	bool digit_names; /* a single register's name ends in digits: may hide one of a range */
+	struct vec insts, regtypes, regdecls, vars, labels, tables, pendings, ops, bytes, relocs,
+		params;
 };
 
 /* parser.c: errors, memory, names, scopes, tokens */
-_Noreturn void pp_fail_at(struct parser *p, uint32_t line, const char *what, const char *name, size_t len);
+_Noreturn void pp_fail_at(struct parser *p, uint32_t line, const char *what, const char *name,
+			  size_t len);
 _Noreturn void pp_fail(struct parser *p, const char *what);
 _Noreturn void pp_fail_memory(struct parser *p);
 void *pp_alloc(struct parser *p, size_t size);
@@ -127,7 +129,8 @@ void pp_registers(struct parser *p);
 bool pp_find_reg(struct parser *p, const char *s, size_t len, struct found_reg *out);
 
 /* inst.c: instructions */
-void pp_pend(struct parser *p, struct ptx_name *name, enum sym_kind kind, uint32_t *where, uint32_t line);
+void pp_pend(struct parser *p, struct ptx_name *name, enum sym_kind kind, uint32_t *where,
+	     uint32_t line);
 void pp_instruction(struct parser *p);
 
 #endif

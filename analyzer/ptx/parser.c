@@ -6,7 +6,8 @@
 
 /* ---- errors ---- */
 
-_Noreturn void pp_fail_at(struct parser *p, uint32_t line, const char *what, const char *name, size_t len)
+_Noreturn void pp_fail_at(struct parser *p, uint32_t line, const char *what, const char *name,
+			  size_t len)
 {
 	struct ptx_error *e = p->err;
 	size_t n = 0;
@@ -203,8 +204,11 @@ void pp_scope_close(struct parser *p)
 		if (s && s->depth == p->depth && s->kind == list[i].kind)
 			*list[i].where = s->index;
 		else if (p->depth == 1)
-			pp_fail_at(p, list[i].line, list[i].kind == SYM_LABEL ? "label is not defined" :
-				"target list or prototype is not defined", list[i].name->text, list[i].name->len);
+			pp_fail_at(p, list[i].line,
+				   list[i].kind == SYM_LABEL
+					   ? "label is not defined"
+					   : "target list or prototype is not defined",
+				   list[i].name->text, list[i].name->len);
 		else
 			list[keep++] = list[i];
 	}
@@ -228,7 +232,8 @@ bool pp_is_punct(const struct parser *p, char c)
 
 bool pp_is_word(const struct parser *p, enum ptx_tok_kind kind, const char *s)
 {
-	return p->tok.kind == kind && p->tok.len == strlen(s) && !memcmp(p->tok.text, s, p->tok.len);
+	return p->tok.kind == kind && p->tok.len == strlen(s) &&
+	       !memcmp(p->tok.text, s, p->tok.len);
 }
 
 bool pp_is_dot(const struct parser *p, const char *s)

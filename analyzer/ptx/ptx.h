@@ -99,7 +99,8 @@ const char *ptx_op_text(enum ptx_op op);
 unsigned ptx_op_dsts(enum ptx_op op);           /* how many leading operands are written */
 enum ptx_mem ptx_op_mem(enum ptx_op op);
 const char *ptx_sreg_text(enum ptx_sreg s);
-/* PTX_SPACE_SHARED for .shared::cta and .shared::cluster, PTX_SPACE_PARAM for .param::entry ...; else s. */
+/* PTX_SPACE_SHARED for .shared::cta and .shared::cluster, PTX_SPACE_PARAM for .param::entry ...;
+ * else s. */
 enum ptx_space ptx_space_base(enum ptx_space s);
 
 /* ---- IR ---- */
@@ -118,21 +119,22 @@ enum ptx_linkage {
 
 enum ptx_operand_kind {
 	PTX_O_NONE,
-	PTX_O_SINK,        /* _ */
-	PTX_O_REG,         /* reg; flags, sel */
-	PTX_O_SREG,        /* reg is an enum ptx_sreg; sel 0..3 for .x .y .z .w */
-	PTX_O_INT,         /* imm, PTX_OF_UNSIGNED */
-	PTX_O_F32,         /* imm: the 32 bits (0f...) */
-	PTX_O_F64,         /* imm: the 64 bits (0d... and decimal floats) */
-	PTX_O_VAR,         /* the address of var, plus imm */
-	PTX_O_FUNC,        /* func */
-	PTX_O_LABEL,       /* reg indexes ptx_func.labels */
-	PTX_O_TABLE,       /* reg indexes ptx_func.tables (branch targets, call targets, prototypes) */
-	PTX_O_ADDR,        /* [elem[0] + imm], further comma-separated operands of the brackets in elem[1..n-1] */
-	PTX_O_VEC,         /* {elem[0], ...}, n elements */
-	PTX_O_LIST,        /* (elem[0], ...): arguments and results of a call */
-	PTX_O_PAIR,        /* elem[0]|elem[1] */
-	PTX_O_TEXT,        /* not understood (only in PTX_OP_UNKNOWN); text */
+	PTX_O_SINK,  /* _ */
+	PTX_O_REG,   /* reg; flags, sel */
+	PTX_O_SREG,  /* reg is an enum ptx_sreg; sel 0..3 for .x .y .z .w */
+	PTX_O_INT,   /* imm, PTX_OF_UNSIGNED */
+	PTX_O_F32,   /* imm: the 32 bits (0f...) */
+	PTX_O_F64,   /* imm: the 64 bits (0d... and decimal floats) */
+	PTX_O_VAR,   /* the address of var, plus imm */
+	PTX_O_FUNC,  /* func */
+	PTX_O_LABEL, /* reg indexes ptx_func.labels */
+	PTX_O_TABLE, /* reg indexes ptx_func.tables (branch targets, call targets, prototypes) */
+	PTX_O_ADDR,  /* [elem[0] + imm], further comma-separated operands of the brackets in
+			elem[1..n-1] */
+	PTX_O_VEC,   /* {elem[0], ...}, n elements */
+	PTX_O_LIST,  /* (elem[0], ...): arguments and results of a call */
+	PTX_O_PAIR,  /* elem[0]|elem[1] */
+	PTX_O_TEXT,  /* not understood (only in PTX_OP_UNKNOWN); text */
 };
 
 #define PTX_OF_NOT       0x01 /* !p */
@@ -140,7 +142,8 @@ enum ptx_operand_kind {
 #define PTX_OF_UNSIGNED  0x04 /* U suffix, or a value above INT64_MAX */
 #define PTX_OF_SCALED    0x08 /* symbol[index]: elem[1] is an index in elements */
 
-/* Selectors: lanes of a vector register or special register, bytes and halves of video instructions. */
+/* Selectors: lanes of a vector register or special register, bytes and halves of video
+ * instructions. */
 enum ptx_sel {
 	PTX_SEL_NONE = 0,
 	PTX_SEL_X, PTX_SEL_Y, PTX_SEL_Z, PTX_SEL_W,
@@ -179,9 +182,9 @@ struct ptx_inst {
 	uint16_t nmods;
 	uint16_t nops;
 	uint32_t line;
-	const uint16_t *mods;      /* every modifier after the opcode in order, types and spaces too */
+	const uint16_t *mods; /* every modifier after the opcode in order, types and spaces too */
 	const struct ptx_operand *ops;
-	const char *text;          /* mnemonic with its modifiers; the whole statement if PTX_OP_UNKNOWN */
+	const char *text; /* mnemonic with its modifiers; the whole statement if PTX_OP_UNKNOWN */
 };
 
 /*
@@ -197,7 +200,8 @@ struct ptx_reloc {
 	uint8_t shift;             /* of the address: 0xFF00(sym) stores byte 1, shift 8 */
 	bool generic;              /* generic(sym): the address in the generic space */
 	const char *name;
-	const struct ptx_var *var; /* one of the two, resolved within the module; NULL both: unresolved */
+	const struct ptx_var
+		*var; /* one of the two, resolved within the module; NULL both: unresolved */
 	const struct ptx_func *func;
 	int64_t addend;
 };
@@ -261,7 +265,7 @@ struct ptx_func {
 	const char *name;
 	const struct ptx_module *module;
 	bool entry;
-	bool body;                 /* defined here (its body may still be unparsed, see ptx_func_parse) */
+	bool body; /* defined here (its body may still be unparsed, see ptx_func_parse) */
 	bool parsed;
 	bool noreturn;
 	uint8_t linkage;
@@ -335,7 +339,8 @@ static inline enum ptx_space ptx_inst_space(const struct ptx_inst *in)
 	return in->nspaces ? (enum ptx_space)in->spaces[0] : PTX_SPACE_NONE;
 }
 
-/* To a float of 1 + ebits + mbits bits, at most 16, to nearest even: 5, 10 is f16, 8, 7 bf16; NaN is 0x7fff. */
+/* To a float of 1 + ebits + mbits bits, at most 16, to nearest even: 5, 10 is f16, 8, 7 bf16; NaN
+ * is 0x7fff. */
 uint16_t ptx_narrow_float(double d, unsigned ebits, unsigned mbits);
 
 /* Writes the name of register reg ("%r12"); returns the length that was needed. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of types, spaces, opcodes and special registers, questions about them; narrow floats. */
+/* The tables of types, spaces, opcodes and special registers; narrow floats. */
 #include "ptx.h"
 #include "table.h"
 #include <string.h>

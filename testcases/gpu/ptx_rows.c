@@ -44,9 +44,10 @@ static void run_rows(const char *group, const struct row *rows, size_t n)
 		total++;
 		if (got != rows[i].want) {
 			differ++;
-			printf("%s %zu: %s (%#llx, %#llx, %#llx): %#llx instead of %#llx\n", group, i, rows[i].code,
-			       (unsigned long long)a, (unsigned long long)b, (unsigned long long)c,
-			       (unsigned long long)got, (unsigned long long)rows[i].want);
+			printf("%s %zu: %s (%#llx, %#llx, %#llx): %#llx instead of %#llx\n", group,
+			       i, rows[i].code, (unsigned long long)a, (unsigned long long)b,
+			       (unsigned long long)c, (unsigned long long)got,
+			       (unsigned long long)rows[i].want);
 		}
 	}
 	CHECK(cuMemFree_v2(out));

@@ -206,7 +206,8 @@ extern "C" __global__ void integers(const long long *a, const long long *b, long
 	o[10] = __clzll(x) + __popcll(y) * 100 + __ffsll(x) * 10000;
 	o[11] = __brevll(ux) + __brev((unsigned)y);
 	o[12] = (short)x * (short)y + (signed char)x;
-	o[13] = __byte_perm((unsigned)x, (unsigned)y, 0x5140) + __funnelshift_l((unsigned)x, (unsigned)y, 9);
+	o[13] = __byte_perm((unsigned)x, (unsigned)y, 0x5140) +
+		__funnelshift_l((unsigned)x, (unsigned)y, 9);
 	o[14] = min(x, y) + max(ux, uy) + abs((int)x);
 	o[15] = n;
 }

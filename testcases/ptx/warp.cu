@@ -121,7 +121,8 @@ extern "C" __global__ void own_barrier(volatile unsigned *count, int *data)
 			;
 	}
 	__syncthreads();
-	atomicAdd(&data[gridDim.x * blockDim.x], data[((blockIdx.x + 1) % gridDim.x) * blockDim.x + threadIdx.x]);
+	unsigned other = ((blockIdx.x + 1) % gridDim.x) * blockDim.x + threadIdx.x;
+	atomicAdd(&data[gridDim.x * blockDim.x], data[other]);
 }
 
 extern "C" __global__ void spin(volatile int *flag, int *out)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading: linking of PTX modules, memory and initial values of variables, layout of shared memory. */
+/* Loading: linking, memory and initial values of variables, layout of shared memory. */
 #include "exec_impl.h"
 #include <stdarg.h>
 #include <stdio.h>
 
-static void say(char *err, size_t errlen, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void say(char *err, size_t errlen, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 static void say(char *err, size_t errlen, const char *fmt, ...)
 {
@@ -21,7 +22,8 @@ static void say(char *err, size_t errlen, const char *fmt, ...)
 
 static bool is_global_linkage(unsigned linkage)
 {
-	return linkage == PTX_LINK_VISIBLE || linkage == PTX_LINK_WEAK || linkage == PTX_LINK_COMMON;
+	return linkage == PTX_LINK_VISIBLE || linkage == PTX_LINK_WEAK ||
+	       linkage == PTX_LINK_COMMON;
 }
 
 const struct ptx_var *exec_find_var(struct exec_module *em, const struct ptx_var *v)
@@ -125,14 +127,16 @@ static void plain_free(void *user, void *ptr)
 
 static int by_var(const void *a, const void *b)
 {
-	uintptr_t x = (uintptr_t)((const struct exec_var *)a)->v, y = (uintptr_t)((const struct exec_var *)b)->v;
+	uintptr_t x = (uintptr_t)((const struct exec_var *)a)->v,
+		  y = (uintptr_t)((const struct exec_var *)b)->v;
 
 	return x < y ? -1 : x > y;
 }
 
 static bool has_memory(const struct ptx_var *v)
 {
-	return (v->space == PTX_SPACE_GLOBAL || v->space == PTX_SPACE_CONST) && v->linkage != PTX_LINK_EXTERN;
+	return (v->space == PTX_SPACE_GLOBAL || v->space == PTX_SPACE_CONST) &&
+	       v->linkage != PTX_LINK_EXTERN;
 }
 
 static bool add_global(struct exec_module *em, const struct ptx_var *v, char *err, size_t errlen)
@@ -152,7 +156,8 @@ static bool add_global(struct exec_module *em, const struct ptx_var *v, char *er
 		memcpy(mem, v->init, v->init_len);
 	g[em->nglobals++] = (struct exec_var){ .v = v, .addr = (uint64_t)(uintptr_t)mem };
 	if (v->space == PTX_SPACE_CONST)
-		em->const_bytes = ((em->const_bytes + v->align - 1) & ~(size_t)(v->align - 1)) + v->size;
+		em->const_bytes =
+			((em->const_bytes + v->align - 1) & ~(size_t)(v->align - 1)) + v->size;
 	return true;
 nomem:
 	say(err, errlen, "variable %s: out of memory", v->name);
@@ -174,7 +179,8 @@ static bool add_globals(struct exec_module *em, char *err, size_t errlen)
 			const struct ptx_func *f = ptx_module_func(m, k);
 
 			for (uint32_t j = 0; j < f->nvars; j++)
-				if (has_memory(f->vars[j]) && !add_global(em, f->vars[j], err, errlen))
+				if (has_memory(f->vars[j]) &&
+				    !add_global(em, f->vars[j], err, errlen))
 					return false;
 		}
 	}
@@ -196,7 +202,9 @@ static bool relocate(struct exec_module *em, char *err, size_t errlen)
 				const struct ptx_var *w = exec_find_var(em, r->var);
 
 				if (!w) {
-					say(err, errlen, "variable %s: initial value names %s, which no module defines",
+					say(err, errlen,
+					    "variable %s: initial value names %s, which no module "
+					    "defines",
 					    v->name, r->name);
 					return false;
 				}
@@ -205,7 +213,9 @@ static bool relocate(struct exec_module *em, char *err, size_t errlen)
 				struct efunc *e = exec_find_efunc(em, r->func);
 
 				if (!e) {
-					say(err, errlen, "variable %s: initial value names %s, which no module defines",
+					say(err, errlen,
+					    "variable %s: initial value names %s, which no module "
+					    "defines",
 					    v->name, r->name);
 					return false;
 				}
@@ -213,7 +223,8 @@ static bool relocate(struct exec_module *em, char *err, size_t errlen)
 			}
 			addr = (addr + (uint64_t)r->addend) >> (r->shift < 64 ? r->shift : 63);
 			if (r->offset + r->size <= v->size && r->size <= 8)
-				memcpy((char *)(uintptr_t)em->globals[i].addr + r->offset, &addr, r->size);
+				memcpy((char *)(uintptr_t)em->globals[i].addr + r->offset, &addr,
+				       r->size);
 		}
 	}
 	return true;
@@ -243,8 +254,9 @@ static bool check_duplicates(struct exec_module *em, char *err, size_t errlen)
 
 /* ---- loading ---- */
 
-static struct exec_module *load(struct ptx_module *const *mods, unsigned n, const struct exec_mem *mem,
-				bool check_only, char *err, size_t errlen)
+static struct exec_module *load(struct ptx_module *const *mods, unsigned n,
+				const struct exec_mem *mem, bool check_only, char *err,
+				size_t errlen)
 {
 	struct exec_module *em = calloc(1, sizeof(*em));
 	uint32_t nfuncs = 0, nentries = 0;
@@ -299,7 +311,6 @@ static struct exec_module *load(struct ptx_module *const *mods, unsigned n, cons
 				struct exec_func *h = &em->entries[em->nentries++];
 
 				*h = (struct exec_func){ .em = em, .e = e };
-				e->handle = h;
 			}
 		}
 	}
@@ -316,8 +327,8 @@ fail:
 	return NULL;
 }
 
-struct exec_module *exec_load(struct ptx_module *const *mods, unsigned n, const struct exec_mem *mem,
-			      char *err, size_t errlen)
+struct exec_module *exec_load(struct ptx_module *const *mods, unsigned n,
+			      const struct exec_mem *mem, char *err, size_t errlen)
 {
 	return load(mods, n, mem, false, err, errlen);
 }

@@ -38,7 +38,7 @@ struct exec_hooks {
 	void *user;
 };
 
-/* Where module variables (.global, .const) live; they are handed over zeroed or not, we fill them. */
+/* Where module variables (.global, .const) live; handed over zeroed or not, we fill them. */
 struct exec_mem {
 	void *(*alloc)(void *user, size_t size, size_t align, const char *name);
 	void (*free)(void *user, void *ptr);
@@ -61,8 +61,8 @@ int exec_check_module(const struct ptx_module *m, char *err, size_t errlen);
  * others.  mem NULL: malloc.  The modules stay the caller's and must outlive
  * the result.  NULL and a message in err on failure.
  */
-struct exec_module *exec_load(struct ptx_module *const *mods, unsigned n, const struct exec_mem *mem,
-			      char *err, size_t errlen);
+struct exec_module *exec_load(struct ptx_module *const *mods, unsigned n,
+			      const struct exec_mem *mem, char *err, size_t errlen);
 /* No launch of it may be unfinished. */
 void exec_unload(struct exec_module *em);
 
@@ -70,7 +70,8 @@ void exec_unload(struct exec_module *em);
 struct exec_func *exec_function(struct exec_module *em, const char *name);
 unsigned exec_functions(const struct exec_module *em);
 struct exec_func *exec_function_at(struct exec_module *em, unsigned i);
-const struct ptx_func *exec_func_ptx(const struct exec_func *f); /* name, parameters, launch bounds */
+const struct ptx_func *
+exec_func_ptx(const struct exec_func *f); /* name, parameters, launch bounds */
 
 struct exec_attr {
 	size_t shared_static;  /* bytes of static shared memory */
@@ -104,14 +105,15 @@ enum exec_state { EXEC_RUNNING, EXEC_DONE, EXEC_FAULT };
 
 enum exec_fault_kind {
 	EXEC_FAULT_NONE,
-	EXEC_FAULT_ADDRESS,    /* mem_check said no, or out of shared, local or parameter memory */
+	EXEC_FAULT_ADDRESS, /* mem_check said no, or out of shared, local or parameter memory */
 	EXEC_FAULT_MISALIGNED,
-	EXEC_FAULT_TRAP,       /* trap, and a kernel assert */
+	EXEC_FAULT_TRAP, /* trap, and a kernel assert */
 	EXEC_FAULT_ASSERT,
-	EXEC_FAULT_STACK,      /* calls nested too deep */
-	EXEC_FAULT_PC,         /* a call or an indexed branch to nowhere */
-	EXEC_FAULT_DEADLOCK,   /* no thread can ever run again: a barrier that some threads never reach */
-	EXEC_FAULT_MEMORY,     /* the simulator itself is out of memory */
+	EXEC_FAULT_STACK,    /* calls nested too deep */
+	EXEC_FAULT_PC,	     /* a call or an indexed branch to nowhere */
+	EXEC_FAULT_DEADLOCK, /* no thread can ever run again: a barrier that some threads never
+				reach */
+	EXEC_FAULT_MEMORY,   /* the simulator itself is out of memory */
 };
 
 struct exec_fault {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Integer, logic, shift, selection and move instructions; dispatch of arithmetic on floats to exec_float.c. */
+/* Integer, logic, shift, selection and move instructions; dispatch of arithmetic on floats to
+ * exec_float.c. */
 #include "exec_impl.h"
 #include "exec_float.h"
 
@@ -43,8 +44,10 @@ TYPES(GEN_MAX)
 #define GEN_NEG(N, T) OP(neg_##N, T, (T)(0 - A(uint64_t)))
 S_TYPES(GEN_ABS)
 S_TYPES(GEN_NEG)
-#define GEN_SAD(N, T) \
-	OP(sad_##N, T, (T)(C(uint64_t) + (A(T) < B(T) ? B(uint64_t) - A(uint64_t) : A(uint64_t) - B(uint64_t))))
+#define GEN_SAD(N, T)                                                                              \
+	OP(sad_##N, T,                                                                             \
+	   (T)(C(uint64_t) +                                                                       \
+	       (A(T) < B(T) ? B(uint64_t) - A(uint64_t) : A(uint64_t) - B(uint64_t))))
 TYPES(GEN_SAD)
 
 #define GEN_LOGIC(N, T) \
@@ -56,7 +59,8 @@ TYPES(GEN_SAD)
 	OP(shl_##N, T, B(uint32_t) < sizeof(T) * 8 ? (T)(A(uint64_t) << B(uint32_t)) : 0) \
 	OP(shr_##N, T, B(uint32_t) < sizeof(T) * 8 ? A(T) >> B(uint32_t) : 0)
 U_TYPES(GEN_LOGIC)
-#define GEN_SAR(N, T) OP(shr_##N, T, A(T) >> (B(uint32_t) < sizeof(T) * 8 ? B(uint32_t) : sizeof(T) * 8 - 1))
+#define GEN_SAR(N, T)                                                                              \
+	OP(shr_##N, T, A(T) >> (B(uint32_t) < sizeof(T) * 8 ? B(uint32_t) : sizeof(T) * 8 - 1))
 S_TYPES(GEN_SAR)
 OP(and_pred, uint8_t, A(uint8_t) & B(uint8_t) & 1)
 OP(or_pred, uint8_t, (A(uint8_t) | B(uint8_t)) & 1)
@@ -145,7 +149,8 @@ static enum ptx_type as_unsigned(enum ptx_type t)
 }
 
 /* Emits fn with a destination and n sources of one type. */
-static bool emit_n(struct decoder *d, const struct ptx_inst *in, op_fn fn, enum ptx_type type, unsigned n)
+static bool emit_n(struct decoder *d, const struct ptx_inst *in, op_fn fn, enum ptx_type type,
+		   unsigned n)
 {
 	int32_t s[4] = { 0 }, dst;
 	struct dop *op;
@@ -176,7 +181,8 @@ bool decode_ADD(struct decoder *d, const struct ptx_inst *in)
 {
 	enum ptx_type type = in->types[0];
 	bool add = in->op == PTX_OP_ADD || in->op == PTX_OP_ADDC;
-	bool carry = in->op == PTX_OP_ADDC || in->op == PTX_OP_SUBC, cc = ptx_inst_has(in, PTX_M_CC);
+	bool carry = in->op == PTX_OP_ADDC || in->op == PTX_OP_SUBC,
+	     cc = ptx_inst_has(in, PTX_M_CC);
 
 	if (exec_float_type(type))
 		return exec_float_binary(d, in, add ? FLOAT_ADD : FLOAT_SUB);
@@ -228,10 +234,16 @@ OP(madhi_sat, int32_t, clamp32((((int64_t)A(int32_t) * B(int32_t)) >> 32) + C(in
 static const op_fn mulhi_fns[PTX_TYPE_COUNT] = { ROWS(mulhi) };
 static const op_fn madhi_fns[PTX_TYPE_COUNT] = { ROWS(madhi) };
 static const op_fn mulwide_fns[PTX_TYPE_COUNT] = {
-	[PTX_U16] = mulwide_u16, [PTX_U32] = mulwide_u32, [PTX_S16] = mulwide_s16, [PTX_S32] = mulwide_s32,
+	[PTX_U16] = mulwide_u16,
+	[PTX_U32] = mulwide_u32,
+	[PTX_S16] = mulwide_s16,
+	[PTX_S32] = mulwide_s32,
 };
 static const op_fn madwide_fns[PTX_TYPE_COUNT] = {
-	[PTX_U16] = madwide_u16, [PTX_U32] = madwide_u32, [PTX_S16] = madwide_s16, [PTX_S32] = madwide_s32,
+	[PTX_U16] = madwide_u16,
+	[PTX_U32] = madwide_u32,
+	[PTX_S16] = madwide_s16,
+	[PTX_S32] = madwide_s32,
 };
 
 static int64_t s24(uint64_t v)
@@ -282,7 +294,8 @@ bool decode_MAD(struct decoder *d, const struct ptx_inst *in)
 		if (type == PTX_U32)
 			return emit_n(d, in, hi ? mad24hi_u32 : mad24lo_u32, type, 3);
 		if (type == PTX_S32)
-			return emit_n(d, in, hi ? (sat ? mad24hi_sat : mad24hi_s32) : mad24lo_s32, type, 3);
+			return emit_n(d, in, hi ? (sat ? mad24hi_sat : mad24hi_s32) : mad24lo_s32,
+				      type, 3);
 		return false;
 	}
 	if (exec_float_type(type))
@@ -310,7 +323,8 @@ bool decode_MAD(struct decoder *d, const struct ptx_inst *in)
 	if (hi)
 		return emit_n(d, in, sat && type == PTX_S32 ? madhi_sat : madhi_fns[type], type, 3);
 	if (ptx_inst_has(in, PTX_M_WIDE)) {
-		/* The addend is twice as wide as the factors: immediates are stored in full either way. */
+		/* The addend is twice as wide as the factors: immediates are stored in full either
+		 * way. */
 		return emit_n(d, in, madwide_fns[type], type, 3);
 	}
 	return emit_n(d, in, mad_fns[type], type, 3);
@@ -502,32 +516,41 @@ bool decode_ALU(struct decoder *d, const struct ptx_inst *in)
 		uint8_t op, n;
 		op_fn fns[PTX_TYPE_COUNT];
 	} rows[] = {
-		{ PTX_OP_SAD, 3, { ROWS(sad) } },
-		{ PTX_OP_REM, 2, { ROWS(rem) } },
-		{ PTX_OP_ABS, 1, { S_ROWS(abs) } },
-		{ PTX_OP_NEG, 1, { S_ROWS(neg) } },
-		{ PTX_OP_AND, 2, { B_ROWS(and), [PTX_PRED] = and_pred } },
-		{ PTX_OP_OR, 2, { B_ROWS(or), [PTX_PRED] = or_pred } },
-		{ PTX_OP_XOR, 2, { B_ROWS(xor), [PTX_PRED] = xor_pred } },
-		{ PTX_OP_NOT, 1, { B_ROWS(not), [PTX_PRED] = not_pred } },
-		{ PTX_OP_CNOT, 1, { B_ROWS(cnot) } },
-		{ PTX_OP_SHL, 2, { B_ROWS(shl) } },
-		{ PTX_OP_SHR, 2, { B_ROWS(shr), ROWS(shr) } },
-		{ PTX_OP_POPC, 1, { [PTX_B32] = popc_32, [PTX_B64] = popc_64 } },
-		{ PTX_OP_CLZ, 1, { [PTX_B32] = clz_32, [PTX_B64] = clz_64 } },
-		{ PTX_OP_BFIND, 1, { [PTX_U32] = bfind_u32, [PTX_U64] = bfind_u64, [PTX_S32] = bfind_s32,
-				     [PTX_S64] = bfind_s64 } },
-		{ PTX_OP_BREV, 1, { [PTX_B32] = brev_32, [PTX_B64] = brev_64 } },
-		{ PTX_OP_FNS, 3, { [PTX_B32] = fns_32 } },
-		{ PTX_OP_BFE, 3, { [PTX_U32] = bfe_u32, [PTX_U64] = bfe_u64, [PTX_S32] = bfe_s32,
-				   [PTX_S64] = bfe_s64 } },
-		{ PTX_OP_BFI, 4, { [PTX_B32] = bfi_32, [PTX_B64] = bfi_64 } },
-		{ PTX_OP_BMSK, 2, { [PTX_B32] = bmsk_32 } },
-		{ PTX_OP_SZEXT, 2, { [PTX_U32] = szext_u32, [PTX_S32] = szext_s32 } },
+		{PTX_OP_SAD, 3, {ROWS(sad)}},
+		{PTX_OP_REM, 2, {ROWS(rem)}},
+		{PTX_OP_ABS, 1, {S_ROWS(abs)}},
+		{PTX_OP_NEG, 1, {S_ROWS(neg)}},
+		{PTX_OP_AND, 2, {B_ROWS(and), [PTX_PRED] = and_pred}},
+		{PTX_OP_OR, 2, {B_ROWS(or), [PTX_PRED] = or_pred}},
+		{PTX_OP_XOR, 2, {B_ROWS(xor), [PTX_PRED] = xor_pred}},
+		{PTX_OP_NOT, 1, {B_ROWS(not ), [PTX_PRED] = not_pred}},
+		{PTX_OP_CNOT, 1, {B_ROWS(cnot)}},
+		{PTX_OP_SHL, 2, {B_ROWS(shl)}},
+		{PTX_OP_SHR, 2, {B_ROWS(shr), ROWS(shr)}},
+		{PTX_OP_POPC, 1, {[PTX_B32] = popc_32, [PTX_B64] = popc_64}},
+		{PTX_OP_CLZ, 1, {[PTX_B32] = clz_32, [PTX_B64] = clz_64}},
+		{PTX_OP_BFIND,
+		 1,
+		 {[PTX_U32] = bfind_u32,
+		  [PTX_U64] = bfind_u64,
+		  [PTX_S32] = bfind_s32,
+		  [PTX_S64] = bfind_s64}},
+		{PTX_OP_BREV, 1, {[PTX_B32] = brev_32, [PTX_B64] = brev_64}},
+		{PTX_OP_FNS, 3, {[PTX_B32] = fns_32}},
+		{PTX_OP_BFE,
+		 3,
+		 {[PTX_U32] = bfe_u32,
+		  [PTX_U64] = bfe_u64,
+		  [PTX_S32] = bfe_s32,
+		  [PTX_S64] = bfe_s64}},
+		{PTX_OP_BFI, 4, {[PTX_B32] = bfi_32, [PTX_B64] = bfi_64}},
+		{PTX_OP_BMSK, 2, {[PTX_B32] = bmsk_32}},
+		{PTX_OP_SZEXT, 2, {[PTX_U32] = szext_u32, [PTX_S32] = szext_s32}},
 	};
 	enum ptx_type type = in->types[0];
 
-	if (in->op == PTX_OP_COPYSIGN || ((in->op == PTX_OP_ABS || in->op == PTX_OP_NEG) && exec_float_type(type)))
+	if (in->op == PTX_OP_COPYSIGN ||
+	    ((in->op == PTX_OP_ABS || in->op == PTX_OP_NEG) && exec_float_type(type)))
 		return exec_float_sign(d, in);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
@@ -654,7 +677,8 @@ bool decode_SHF(struct decoder *d, const struct ptx_inst *in)
 {
 	if (!emit_n(d, in, shf, PTX_B32, 3))
 		return false;
-	last(d)->flags = (ptx_inst_has(in, PTX_M_R) ? 1 : 0) | (ptx_inst_has(in, PTX_M_WRAP) ? 2 : 0);
+	last(d)->flags =
+		(ptx_inst_has(in, PTX_M_R) ? 1 : 0) | (ptx_inst_has(in, PTX_M_WRAP) ? 2 : 0);
 	return true;
 }
 
@@ -703,7 +727,8 @@ static enum step prmt(struct thread *t, const struct dop *d)
 
 bool decode_PRMT(struct decoder *d, const struct ptx_inst *in)
 {
-	static const enum ptx_mod modes[] = { PTX_M_F4E, PTX_M_B4E, PTX_M_RC8, PTX_M_ECL, PTX_M_ECR, PTX_M_RC16 };
+	static const enum ptx_mod modes[] = {PTX_M_F4E, PTX_M_B4E, PTX_M_RC8,
+					     PTX_M_ECL, PTX_M_ECR, PTX_M_RC16};
 
 	if (!emit_n(d, in, prmt, PTX_B32, 3))
 		return false;
@@ -732,7 +757,8 @@ static enum step dp(struct thread *t, const struct dop *d)
 
 		for (unsigned i = 0; i < 2; i++) {
 			int32_t x = as ? (int16_t)(a >> 16 * i) : (int32_t)(uint16_t)(a >> 16 * i);
-			int32_t y = bs ? (int8_t)(b >> (shift + 8 * i)) : (int32_t)(uint8_t)(b >> (shift + 8 * i));
+			int32_t y = bs ? (int8_t)(b >> (shift + 8 * i))
+				       : (int32_t)(uint8_t)(b >> (shift + 8 * i));
 
 			r += (uint32_t)x * (uint32_t)y;
 		}
@@ -754,8 +780,23 @@ bool decode_DP(struct decoder *d, const struct ptx_inst *in)
 
 /* ---- comparison ---- */
 
-enum cmp { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU,
-	   CMP_NUM, CMP_NAN, CMP_COUNT };
+enum cmp {
+	CMP_EQ,
+	CMP_NE,
+	CMP_LT,
+	CMP_LE,
+	CMP_GT,
+	CMP_GE,
+	CMP_EQU,
+	CMP_NEU,
+	CMP_LTU,
+	CMP_LEU,
+	CMP_GTU,
+	CMP_GEU,
+	CMP_NUM,
+	CMP_NAN,
+	CMP_COUNT
+};
 
 /* setp writes p = cmp (op) c and q = !cmp (op) c; the usual case has neither c nor q. */
 struct set_info {
@@ -770,15 +811,17 @@ struct set_info {
 TYPES(GEN_SETP)
 #define FA bits_float(A(uint64_t))
 #define FB bits_float(B(uint64_t))
-OP(setp_eq_f32, uint8_t, FA == FB) OP(setp_ne_f32, uint8_t, FA < FB || FA > FB) OP(setp_lt_f32, uint8_t, FA < FB)
-OP(setp_le_f32, uint8_t, FA <= FB) OP(setp_gt_f32, uint8_t, FA > FB) OP(setp_ge_f32, uint8_t, FA >= FB)
+OP(setp_eq_f32, uint8_t, FA == FB)
+OP(setp_ne_f32, uint8_t, FA<FB || FA> FB) OP(setp_lt_f32, uint8_t, FA < FB) OP(
+	setp_le_f32, uint8_t, FA <= FB) OP(setp_gt_f32, uint8_t, FA > FB) OP(setp_ge_f32, uint8_t,
+									     FA >= FB)
 
 #define SETP_ROW(N) { setp_eq_##N, setp_ne_##N, setp_lt_##N, setp_le_##N, setp_gt_##N, setp_ge_##N }
-static const op_fn setp_fns[PTX_TYPE_COUNT][6] = {
-	[PTX_U16] = SETP_ROW(u16), [PTX_U32] = SETP_ROW(u32), [PTX_U64] = SETP_ROW(u64),
-	[PTX_S16] = SETP_ROW(s16), [PTX_S32] = SETP_ROW(s32), [PTX_S64] = SETP_ROW(s64),
-	[PTX_B16] = SETP_ROW(u16), [PTX_B32] = SETP_ROW(u32), [PTX_B64] = SETP_ROW(u64),
-	[PTX_F32] = SETP_ROW(f32),
+	static const op_fn setp_fns[PTX_TYPE_COUNT][6] = {
+		[PTX_U16] = SETP_ROW(u16), [PTX_U32] = SETP_ROW(u32), [PTX_U64] = SETP_ROW(u64),
+		[PTX_S16] = SETP_ROW(s16), [PTX_S32] = SETP_ROW(s32), [PTX_S64] = SETP_ROW(s64),
+		[PTX_B16] = SETP_ROW(u16), [PTX_B32] = SETP_ROW(u32), [PTX_B64] = SETP_ROW(u64),
+		[PTX_F32] = SETP_ROW(f32),
 };
 
 static bool compare_floats(enum cmp cmp, double a, double b)
@@ -891,9 +934,11 @@ static enum step setp_general(struct thread *t, const struct dop *d)
 
 	if (s->type == PTX_F16X2 || s->type == PTX_BF16X2) {
 		/* One predicate a half. */
-		t->regs[d->dst] = combine(s, compare(s->cmp, s->type, a & 0xffff, b & 0xffff, false), c);
+		t->regs[d->dst] =
+			combine(s, compare(s->cmp, s->type, a & 0xffff, b & 0xffff, false), c);
 		if (s->has_q)
-			t->regs[d->dst2] = combine(s, compare(s->cmp, s->type, a >> 16, b >> 16, false), c);
+			t->regs[d->dst2] =
+				combine(s, compare(s->cmp, s->type, a >> 16, b >> 16, false), c);
 		return STEP_NEXT;
 	}
 	bool x = compare(s->cmp, s->type, a, b, d->flags);
@@ -915,8 +960,12 @@ static enum step set_general(struct thread *t, const struct dop *d)
 		uint64_t r = 0, one = s->type == PTX_F16X2 ? 0x3c00 : 0x3f80;
 
 		for (unsigned i = 0; i < 2; i++)
-			if (combine(s, compare(s->cmp, s->type, a >> 16 * i & 0xffff, b >> 16 * i & 0xffff, false), c))
-				r |= (d->type == PTX_F16X2 || d->type == PTX_BF16X2 ? one : 0xffff) << 16 * i;
+			if (combine(s,
+				    compare(s->cmp, s->type, a >> 16 * i & 0xffff,
+					    b >> 16 * i & 0xffff, false),
+				    c))
+				r |= (d->type == PTX_F16X2 || d->type == PTX_BF16X2 ? one : 0xffff)
+				     << 16 * i;
 		OUT(uint32_t, r);
 	}
 	x = combine(s, compare(s->cmp, s->type, a, b, d->flags), c);
@@ -940,11 +989,12 @@ static bool cmp_of(const struct ptx_inst *in, struct set_info *s)
 	static const struct {
 		uint16_t mod, cmp;
 	} map[] = {
-		{ PTX_M_EQ, CMP_EQ }, { PTX_M_NE, CMP_NE }, { PTX_M_LT, CMP_LT }, { PTX_M_LE, CMP_LE },
-		{ PTX_M_GT, CMP_GT }, { PTX_M_GE, CMP_GE }, { PTX_M_LO, CMP_LT }, { PTX_M_LS, CMP_LE },
-		{ PTX_M_HI, CMP_GT }, { PTX_M_HS, CMP_GE }, { PTX_M_EQU, CMP_EQU }, { PTX_M_NEU, CMP_NEU },
-		{ PTX_M_LTU, CMP_LTU }, { PTX_M_LEU, CMP_LEU }, { PTX_M_GTU, CMP_GTU }, { PTX_M_GEU, CMP_GEU },
-		{ PTX_M_NUM, CMP_NUM }, { PTX_M_NAN, CMP_NAN },
+		{PTX_M_EQ, CMP_EQ},   {PTX_M_NE, CMP_NE},   {PTX_M_LT, CMP_LT},
+		{PTX_M_LE, CMP_LE},   {PTX_M_GT, CMP_GT},   {PTX_M_GE, CMP_GE},
+		{PTX_M_LO, CMP_LT},   {PTX_M_LS, CMP_LE},   {PTX_M_HI, CMP_GT},
+		{PTX_M_HS, CMP_GE},   {PTX_M_EQU, CMP_EQU}, {PTX_M_NEU, CMP_NEU},
+		{PTX_M_LTU, CMP_LTU}, {PTX_M_LEU, CMP_LEU}, {PTX_M_GTU, CMP_GTU},
+		{PTX_M_GEU, CMP_GEU}, {PTX_M_NUM, CMP_NUM}, {PTX_M_NAN, CMP_NAN},
 	};
 	bool found = false;
 
@@ -969,7 +1019,8 @@ static bool comparable(enum ptx_type type, enum cmp cmp)
 
 	if (exec_float_type(type))
 		return true;
-	return (bits == 16 || bits == 32 || bits == 64) && cmp <= CMP_GE && ptx_type_kind(type) <= PTX_KIND_SIGNED;
+	return (bits == 16 || bits == 32 || bits == 64) && cmp <= CMP_GE &&
+	       ptx_type_kind(type) <= PTX_KIND_SIGNED;
 }
 
 static bool decode_compare(struct decoder *d, const struct ptx_inst *in, bool setp)
@@ -1005,7 +1056,8 @@ static bool decode_compare(struct decoder *d, const struct ptx_inst *in, bool se
 	op->aux = s;
 	op->type = in->types[0];
 	op->flags = ptx_inst_has(in, PTX_M_FTZ);
-	if (setp && !s->bop && !s->has_q && !op->flags && s->cmp <= CMP_GE && setp_fns[s->type][s->cmp])
+	if (setp && !s->bop && !s->has_q && !op->flags && s->cmp <= CMP_GE &&
+	    setp_fns[s->type][s->cmp])
 		op->fn = setp_fns[s->type][s->cmp];
 	return !d->failed;
 }
@@ -1046,8 +1098,9 @@ bool decode_SELP(struct decoder *d, const struct ptx_inst *in)
 
 OP(slct_s32, uint64_t, C(int32_t) >= 0 ? A(uint64_t) : B(uint64_t))
 /* -0.0 selects a, NaN selects b. */
-OP(slct_f32, uint64_t, (d->flags ? exec_flush(bits_float(C(uint64_t))) : bits_float(C(uint64_t))) >= 0 ?
-   A(uint64_t) : B(uint64_t))
+OP(slct_f32, uint64_t,
+   (d->flags ? exec_flush(bits_float(C(uint64_t))) : bits_float(C(uint64_t))) >= 0 ? A(uint64_t)
+										   : B(uint64_t))
 
 bool decode_SLCT(struct decoder *d, const struct ptx_inst *in)
 {
@@ -1122,7 +1175,8 @@ static enum step mov_unpack(struct thread *t, const struct dop *d)
 	return STEP_NEXT;
 }
 
-static bool decode_vector_move(struct decoder *d, const struct ptx_inst *in, const struct ptx_operand *vec, bool pack)
+static bool decode_vector_move(struct decoder *d, const struct ptx_inst *in,
+			       const struct ptx_operand *vec, bool pack)
 {
 	unsigned bits = ptx_type_bits(in->types[0]);
 	struct pack *p = d_own(d, sizeof(*p));
@@ -1203,7 +1257,8 @@ bool decode_MOV(struct decoder *d, const struct ptx_inst *in)
 		a = d_src(d, in, 1, type);
 	}
 	dst = d_dst(d, in, 0);
-	if (!d->failed && a >= (int32_t)d->nslots && d->ncode && last(d)->in == in && last(d)->dst == a) {
+	if (!d->failed && a >= (int32_t)d->nslots && d->ncode && last(d)->in == in &&
+	    last(d)->dst == a) {
 		/* A special register or a frame's address: straight to where it belongs. */
 		op = last(d);
 		op->dst = dst;

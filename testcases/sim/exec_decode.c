@@ -18,8 +18,8 @@ static const decode_fn decoders[PTX_OP_COUNT] = {
 bool d_fail_name(struct decoder *d, const char *why, const char *name)
 {
 	if (!d->failed && d->errlen)
-		snprintf(d->err, d->errlen, "%s, line %u: %s: %s%s", d->f->name, d->in ? d->in->line : d->f->line,
-			 d->in ? d->in->text : "", why, name);
+		snprintf(d->err, d->errlen, "%s, line %u: %s: %s%s", d->f->name,
+			 d->in ? d->in->line : d->f->line, d->in ? d->in->text : "", why, name);
 	d->failed = true;
 	return false;
 }
@@ -212,7 +212,8 @@ static bool var_base(struct decoder *d, const struct ptx_var *v, int64_t off, st
 		op->imm = off;
 		return true;
 	case PTX_SPACE_PARAM:
-		if (d->f->entry && v->func == d->f && v->index < d->f->nparams && d->f->params[v->index] == v) {
+		if (d->f->entry && v->func == d->f && v->index < d->f->nparams &&
+		    d->f->params[v->index] == v) {
 			op->base = BASE_PARAM;
 			op->imm = (int64_t)v->offset + off;
 			return true;
@@ -220,7 +221,8 @@ static bool var_base(struct decoder *d, const struct ptx_var *v, int64_t off, st
 		/* fall through */
 	case PTX_SPACE_LOCAL:
 		if (!frame_offset(d, v, &fo))
-			return d_fail(d, "variables of this kind are not supported at module scope");
+			return d_fail(d,
+				      "variables of this kind are not supported at module scope");
 		op->base = BASE_FRAME;
 		op->imm = (int64_t)fo + off;
 		return true;
@@ -244,7 +246,8 @@ bool d_addr(struct decoder *d, const struct ptx_operand *o, enum ptx_space space
 		op->base = BASE_VALUE;
 		op->a = d_reg(d, b);
 		if (ptx_type_bits(d->f->reg_types[b->reg]) == 32)
-			op->flags |= 0x80; /* a 32-bit register: what is above its width does not count */
+			op->flags |= 0x80; /* a 32-bit register: what is above its width does not
+					      count */
 		return !d->failed;
 	case PTX_O_INT:
 		op->base = BASE_VALUE;
@@ -338,8 +341,8 @@ int32_t d_value(struct decoder *d, const struct ptx_operand *o, enum ptx_type ty
 			d_fail(d, "special register is not supported");
 			return 0;
 		}
-		if (o->reg >= PTX_SREG_ENVREG0 && o->reg <= PTX_SREG_ENVREG31 && o->reg != PTX_SREG_ENVREG1 &&
-		    o->reg != PTX_SREG_ENVREG2) {
+		if (o->reg >= PTX_SREG_ENVREG0 && o->reg <= PTX_SREG_ENVREG31 &&
+		    o->reg != PTX_SREG_ENVREG1 && o->reg != PTX_SREG_ENVREG2) {
 			d_fail(d, "special register is not supported");
 			return 0;
 		}
@@ -407,7 +410,8 @@ int32_t d_pred(struct decoder *d, const struct ptx_operand *o, bool *negate)
 	*negate = o->flags & PTX_OF_NOT;
 	if (o->kind == PTX_O_INT)
 		return d_const(d, o->imm != 0);
-	if (o->kind == PTX_O_REG && !o->sel && !(o->flags & ~PTX_OF_NOT) && d->f->reg_types[o->reg] == PTX_PRED)
+	if (o->kind == PTX_O_REG && !o->sel && !(o->flags & ~PTX_OF_NOT) &&
+	    d->f->reg_types[o->reg] == PTX_PRED)
 		return (int32_t)d->e->slot_of[o->reg];
 	d_fail(d, "expected a predicate");
 	return 0;
@@ -436,7 +440,8 @@ static bool layout_frame(struct decoder *d)
 			const struct ptx_var *v = list[i];
 
 			if (v->space == PTX_SPACE_REG && v->size > 8)
-				return d_fail(d, "register parameters of more than 64 bits are not supported");
+				return d_fail(d, "register parameters of more than 64 bits are not "
+						 "supported");
 			if (v->space != PTX_SPACE_PARAM && v->space != PTX_SPACE_LOCAL)
 				continue;
 			if (v->align > align)
@@ -467,7 +472,6 @@ bool exec_decode(struct exec_module *em, struct efunc *e, char *err, size_t errl
 	struct decoder d = { .em = em, .e = e, .f = f, .err = err, .errlen = errlen };
 	uint32_t *start = NULL, slot = 0;
 
-	e->decoded = true;
 	e->slot_of = d_own(&d, f->nregs * sizeof(uint32_t));
 	start = calloc((size_t)f->ninsts + 1, sizeof(*start));
 	if (!start)

@@ -4,9 +4,9 @@
  *
  * f32 and f64 are the host's.  Directed rounding is made from the nearest result
  * and the sign of its error, without touching the floating point environment
- * (compilers and Valgrind do not follow it reliably).  half and bfloat16 are computed in double and rounded once (exact for single
- * operations; fma may round twice in rare cases).  NaN results of f32 are the
- * canonical 0x7fffffff, as in hardware.  approx forms are computed precisely.
+ * (compilers and Valgrind do not follow it reliably).  half and bfloat16 are computed in double and
+ * rounded once (exact for single operations; fma may round twice in rare cases).  NaN results of
+ * f32 are the canonical 0x7fffffff, as in hardware.  approx forms are computed precisely.
  */
 #include "exec_impl.h"
 #include "exec_float.h"
@@ -99,8 +99,8 @@ static enum round round_of(unsigned mod)
 
 static unsigned rounding(const struct ptx_inst *in)
 {
-	static const enum ptx_mod mods[] = { PTX_M_RN, PTX_M_RZ, PTX_M_RM, PTX_M_RP, PTX_M_RNI, PTX_M_RZI, PTX_M_RMI,
-					     PTX_M_RPI, PTX_M_RNA, PTX_M_RS };
+	static const enum ptx_mod mods[] = {PTX_M_RN,  PTX_M_RZ,  PTX_M_RM,  PTX_M_RP,	PTX_M_RNI,
+					    PTX_M_RZI, PTX_M_RMI, PTX_M_RPI, PTX_M_RNA, PTX_M_RS};
 
 	for (size_t i = 0; i < sizeof(mods) / sizeof(mods[0]); i++)
 		if (ptx_inst_has(in, mods[i]))
@@ -311,7 +311,8 @@ static enum step bin_f64(struct thread *t, const struct dop *d)
 
 static double half_in(uint16_t v, enum ptx_type type)
 {
-	return (double)(type == PTX_F16 || type == PTX_F16X2 ? exec_half_float(v) : exec_bf16_float(v));
+	return (double)(type == PTX_F16 || type == PTX_F16X2 ? exec_half_float(v)
+							     : exec_bf16_float(v));
 }
 
 static uint16_t half_out(double r, enum ptx_type type, unsigned flags)
@@ -353,8 +354,10 @@ static enum step bin_half(struct thread *t, const struct dop *d)
 
 static unsigned float_flags(const struct ptx_inst *in)
 {
-	return (ptx_inst_has(in, PTX_M_FTZ) ? F_FTZ : 0) | (ptx_inst_has(in, PTX_M_SAT) ? F_SAT : 0) |
-	       (ptx_inst_has(in, PTX_M_NAN_) ? F_NAN : 0) | (ptx_inst_has(in, PTX_M_RELU) ? F_RELU : 0) |
+	return (ptx_inst_has(in, PTX_M_FTZ) ? F_FTZ : 0) |
+	       (ptx_inst_has(in, PTX_M_SAT) ? F_SAT : 0) |
+	       (ptx_inst_has(in, PTX_M_NAN_) ? F_NAN : 0) |
+	       (ptx_inst_has(in, PTX_M_RELU) ? F_RELU : 0) |
 	       (ptx_inst_has(in, PTX_M_XORSIGN) ? F_XORSIGN : 0) |
 	       (ptx_inst_has(in, PTX_M_SATFINITE) ? F_SATFIN : 0);
 }
@@ -388,7 +391,8 @@ bool exec_float_binary(struct decoder *d, const struct ptx_inst *in, enum float_
 
 static enum step fma_f32(struct thread *t, const struct dop *d)
 {
-	float a = bits_float(val(t, d->a)), b = bits_float(val(t, d->b)), c = bits_float(val(t, d->c)), r;
+	float a = bits_float(val(t, d->a)), b = bits_float(val(t, d->b)),
+	      c = bits_float(val(t, d->c)), r;
 
 	if (d->flags & F_FTZ) {
 		a = exec_flush(a);
@@ -408,13 +412,15 @@ static enum step fma_f32(struct thread *t, const struct dop *d)
 
 static enum step fma_f64(struct thread *t, const struct dop *d)
 {
-	double a = bits_double(val(t, d->a)), b = bits_double(val(t, d->b)), c = bits_double(val(t, d->c));
+	double a = bits_double(val(t, d->a)), b = bits_double(val(t, d->b)),
+	       c = bits_double(val(t, d->c));
 	double r = fma(a, b, c);
 
 	if (d->index != ROUND_NEAREST) {
 		volatile double p = a * b; /* not to be fused with the sum */
 		double pl = fma(a, b, -p), sl, s = two_sum(p, c, &sl);
-		double err = isinf(r) && !isinf(a) && !isinf(b) && !isinf(c) ? (r > 0 ? -1 : 1) : (s - r) + sl + pl;
+		double err = isinf(r) && !isinf(a) && !isinf(b) && !isinf(c) ? (r > 0 ? -1 : 1)
+									     : (s - r) + sl + pl;
 
 		r = direct64(r, err, d->index);
 	}
@@ -582,7 +588,8 @@ bool decode_FUN(struct decoder *d, const struct ptx_inst *in)
 
 static enum step testp(struct thread *t, const struct dop *d)
 {
-	double v = d->type == PTX_F32 ? (double)bits_float(val(t, d->a)) : bits_double(val(t, d->a));
+	double v =
+		d->type == PTX_F32 ? (double)bits_float(val(t, d->a)) : bits_double(val(t, d->a));
 	int c = d->type == PTX_F32 ? fpclassify(bits_float(val(t, d->a))) : fpclassify(v);
 	bool r;
 
@@ -720,7 +727,9 @@ static enum step cvt_fi(struct thread *t, const struct dop *d)
 	if (is_signed(dt)) {
 		double lim = ldexp(1, (int)db - 1);
 
-		r = x >= lim ? mask_of(db) >> 1 : x < -lim ? (uint64_t)INT64_MIN >> (64 - db) : (uint64_t)(int64_t)x;
+		r = x >= lim   ? mask_of(db) >> 1
+		    : x < -lim ? (uint64_t)INT64_MIN >> (64 - db)
+			       : (uint64_t)(int64_t)x;
 		r = (uint64_t)sign_extend(r, db);
 	} else {
 		double lim = ldexp(1, (int)db);
@@ -743,7 +752,8 @@ static uint64_t store_float(double x, enum ptx_type t, unsigned flags, enum roun
 			double back = half_in(h, t);
 			bool away = fabs(back) > fabs(x), below = back < x, above = back > x;
 
-			if ((round == ROUND_ZERO && away) || (round == ROUND_DOWN && above && x > 0) ||
+			if ((round == ROUND_ZERO && away) ||
+			    (round == ROUND_DOWN && above && x > 0) ||
 			    (round == ROUND_UP && below && x < 0))
 				h--;
 			else if ((round == ROUND_DOWN && above) || (round == ROUND_UP && below))
@@ -783,7 +793,8 @@ static enum step cvt_if(struct thread *t, const struct dop *d)
 			f = nextafterf(f, n > 0 ? INFINITY : -INFINITY);
 		t->regs[d->dst] = out32(f, d->flags);
 	} else {
-		t->regs[d->dst] = store_float(is_signed(st) ? (double)s : (double)u, dt, d->flags, round);
+		t->regs[d->dst] =
+			store_float(is_signed(st) ? (double)s : (double)u, dt, d->flags, round);
 	}
 	return STEP_NEXT;
 }
@@ -798,7 +809,8 @@ static enum step cvt_ff(struct thread *t, const struct dop *d)
 	case PTX_M_RZI:
 	case PTX_M_RMI:
 	case PTX_M_RPI:
-		t->regs[d->dst] = store_float(to_integral(x, d->index), dt, d->flags, ROUND_NEAREST);
+		t->regs[d->dst] =
+			store_float(to_integral(x, d->index), dt, d->flags, ROUND_NEAREST);
 		return STEP_NEXT;
 	default:
 		break;
@@ -866,8 +878,10 @@ bool decode_CVT(struct decoder *d, const struct ptx_inst *in)
 		if (ptx_type_kind(i) != PTX_KIND_UNSIGNED && ptx_type_kind(i) != PTX_KIND_SIGNED)
 			return false;
 		fn = df ? cvt_if : cvt_fi;
-	} else if ((ptx_type_kind(dt) == PTX_KIND_UNSIGNED || ptx_type_kind(dt) == PTX_KIND_SIGNED) &&
-		   (ptx_type_kind(st) == PTX_KIND_UNSIGNED || ptx_type_kind(st) == PTX_KIND_SIGNED) &&
+	} else if ((ptx_type_kind(dt) == PTX_KIND_UNSIGNED ||
+		    ptx_type_kind(dt) == PTX_KIND_SIGNED) &&
+		   (ptx_type_kind(st) == PTX_KIND_UNSIGNED ||
+		    ptx_type_kind(st) == PTX_KIND_SIGNED) &&
 		   ptx_type_bits(dt) >= 8 && ptx_type_bits(st) >= 8) {
 		fn = cvt_ii;
 	} else {

@@ -113,7 +113,8 @@ static enum step call(struct thread *t, const struct dop *d)
 		if (off >= em->nfuncs * sizeof(*em->funcs) || off % sizeof(*em->funcs))
 			return exec_raise(t, d, EXEC_FAULT_PC, val(t, d->a), 0, 0);
 		callee = &em->funcs[off / sizeof(*em->funcs)];
-		if (callee->p->entry || callee->p->nparams != c->nargs || callee->p->nrets < c->nrets)
+		if (callee->p->entry || callee->p->nparams != c->nargs ||
+		    callee->p->nrets < c->nrets)
 			return exec_raise(t, d, EXEC_FAULT_PC, val(t, d->a), 0, 0);
 		for (uint32_t i = 0; i < c->nargs; i++)
 			if (callee->p->params[i]->size > c->args[i].size)
@@ -149,8 +150,8 @@ static enum step call(struct thread *t, const struct dop *d)
 	return STEP_NEXT;
 }
 
-static bool call_list(struct decoder *d, const struct ptx_operand *list, struct ptx_var *const *sig, uint32_t nsig,
-		      bool rets, struct call_arg **out, uint32_t *n)
+static bool call_list(struct decoder *d, const struct ptx_operand *list, struct ptx_var *const *sig,
+		      uint32_t nsig, bool rets, struct call_arg **out, uint32_t *n)
 {
 	struct call_arg *args;
 
@@ -166,14 +167,16 @@ static bool call_list(struct decoder *d, const struct ptx_operand *list, struct 
 		struct dop where = { .pred = -1 };
 
 		args[i].size = sig[i]->size;
-		if (o->kind == PTX_O_VAR && !o->imm && o->var->space == PTX_SPACE_PARAM && o->var->func == d->f) {
+		if (o->kind == PTX_O_VAR && !o->imm && o->var->space == PTX_SPACE_PARAM &&
+		    o->var->func == d->f) {
 			const struct ptx_operand base = { .kind = PTX_O_VAR, .var = o->var };
-			const struct ptx_operand addr = { .kind = PTX_O_ADDR, .n = 1, .elem = &base };
+			const struct ptx_operand addr = {.kind = PTX_O_ADDR, .n = 1, .elem = &base};
 
 			if (!d_addr(d, &addr, PTX_SPACE_PARAM, &where))
 				return false;
 			if (where.base != BASE_FRAME)
-				return d_fail(d, "a kernel's parameter cannot be passed on as it is");
+				return d_fail(d,
+					      "a kernel's parameter cannot be passed on as it is");
 			if (o->var->size < sig[i]->size)
 				return d_fail(d, "argument is smaller than the parameter");
 			args[i].offset = (uint32_t)where.imm;
@@ -196,8 +199,10 @@ static enum builtin builtin_of(const char *name)
 		const char *name;
 		enum builtin b;
 	} map[] = {
-		{ "vprintf", BUILTIN_VPRINTF }, { "malloc", BUILTIN_MALLOC }, { "free", BUILTIN_FREE },
-		{ "__assertfail", BUILTIN_ASSERTFAIL },
+		{"vprintf", BUILTIN_VPRINTF},
+		{"malloc", BUILTIN_MALLOC},
+		{"free", BUILTIN_FREE},
+		{"__assertfail", BUILTIN_ASSERTFAIL},
 	};
 
 	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)
@@ -235,13 +240,16 @@ bool decode_CALL(struct decoder *d, const struct ptx_inst *in)
 			if (e->p->entry)
 				return d_fail(d, "calls a kernel");
 			if (e->p->nparams != f->nparams || e->p->nrets != f->nrets)
-				return d_fail(d, "callee is defined with other parameters than declared");
+				return d_fail(
+					d, "callee is defined with other parameters than declared");
 			for (uint32_t i = 0; i < f->nparams; i++)
 				if (e->p->params[i]->size > f->params[i]->size)
-					return d_fail(d, "callee is defined with larger parameters than declared");
+					return d_fail(d, "callee is defined with larger parameters "
+							 "than declared");
 			for (uint32_t i = 0; i < f->nrets; i++)
 				if (e->p->rets[i]->size < f->rets[i]->size)
-					return d_fail(d, "callee is defined with a smaller result than declared");
+					return d_fail(d, "callee is defined with a smaller result "
+							 "than declared");
 			c->callee = e;
 		}
 		params = f->params;
@@ -398,15 +406,17 @@ static enum step bar_op(struct thread *t, const struct dop *d)
 
 bool decode_BAR(struct decoder *d, const struct ptx_inst *in)
 {
-	bool red = in->op == PTX_OP_BAR_RED || in->op == PTX_OP_BARRIER_RED || in->op == PTX_OP_BAR_CTA_RED ||
-		   in->op == PTX_OP_BARRIER_CTA_RED;
+	bool red = in->op == PTX_OP_BAR_RED || in->op == PTX_OP_BARRIER_RED ||
+		   in->op == PTX_OP_BAR_CTA_RED || in->op == PTX_OP_BARRIER_CTA_RED;
 	unsigned first = red ? 1 : 0, sub = 0;
 	int32_t a, b = NO_SLOT, c = 0, dst = 0;
 	struct dop *op;
 	bool neg = false;
 
 	if (red) {
-		sub = ptx_inst_has(in, PTX_M_POPC) ? BAR_POPC : ptx_inst_has(in, PTX_M_AND) ? BAR_AND : BAR_OR;
+		sub = ptx_inst_has(in, PTX_M_POPC)  ? BAR_POPC
+		      : ptx_inst_has(in, PTX_M_AND) ? BAR_AND
+						    : BAR_OR;
 		if (!d_need(d, in, 3, 4))
 			return false;
 		c = d_pred(d, &in->ops[in->nops - 1], &neg);
@@ -672,7 +682,8 @@ static void warp_do(struct thread *const *w, uint32_t mask)
 void exec_warp_check(struct block *b, uint32_t warp)
 {
 	struct thread *w[32] = { NULL };
-	uint32_t first = warp * 32, n = b->nthreads - first < 32 ? b->nthreads - first : 32, live = 0;
+	uint32_t first = warp * 32, n = b->nthreads - first < 32 ? b->nthreads - first : 32,
+		 live = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		w[i] = &b->threads[first + i];
@@ -797,7 +808,8 @@ bool decode_MATCH(struct decoder *d, const struct ptx_inst *in)
 
 bool decode_REDUX(struct decoder *d, const struct ptx_inst *in)
 {
-	static const enum ptx_mod modes[] = { PTX_M_ADD, PTX_M_MIN, PTX_M_MAX, PTX_M_AND, PTX_M_OR, PTX_M_XOR };
+	static const enum ptx_mod modes[] = {PTX_M_ADD, PTX_M_MIN, PTX_M_MAX,
+					     PTX_M_AND, PTX_M_OR,  PTX_M_XOR};
 	int32_t a, m, dst;
 	struct dop *op;
 
@@ -837,7 +849,7 @@ bool decode_ELECT(struct decoder *d, const struct ptx_inst *in)
 	return !d->failed;
 }
 
-/* ---- activemask: whoever of the warp comes to this place while the others cannot or do not ---- */
+/* ---- activemask: who comes to this place while the others cannot or do not ---- */
 
 #define PATIENCE 4u
 

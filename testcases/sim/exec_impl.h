@@ -66,7 +66,6 @@ struct frame {
 	struct frame *up;
 	const struct efunc *f;
 	const struct call *call;   /* what made it; NULL: the entry */
-	const struct efunc *caller_f;
 	uint32_t ret_pc;
 	uint8_t *base;             /* its variables on the thread's stack */
 	uint8_t *sp_before;
@@ -106,7 +105,6 @@ struct block {
 	uint32_t ctaid[3];
 	uint32_t nthreads, live, cursor;
 	uint64_t index;            /* linear */
-	uint64_t executed;
 	bool ran;                  /* some thread ran since the cursor was 0 */
 	bool waited;               /* every thread waits; looked at before the deadlock verdict */
 	uint32_t start;            /* seeded: where a sweep starts */
@@ -128,14 +126,14 @@ struct exec_launch {
 	size_t shared_size;        /* static and dynamic */
 	size_t stack_size;         /* per thread */
 	uint32_t nthreads;         /* per block */
-	uint64_t nblocks, next_block, done_blocks;
+	uint64_t nblocks, next_block;
 	struct block **active;
 	uint32_t nactive, cap_active, turn;
 	uint32_t slice;            /* what is left of the turn's */
 	struct block *free_blocks;
 	struct frame **free_frames; /* per efunc: chained by up */
 	uint64_t executed;
-	uint64_t slice_end;        /* executed at the end of the slice that runs, if it is used up */
+	uint64_t slice_end; /* executed at the end of the slice that runs, if it is used up */
 	const uint32_t *slice_left;
 	uint64_t rng;
 	uint32_t *workspace;       /* grid-wide barrier of a cooperative launch */
@@ -166,7 +164,6 @@ struct efunc {
 	const struct ptx_func *p;
 	struct exec_module *em;
 	uint32_t index;
-	bool decoded;
 	bool needs_stack;
 	bool indirect;             /* makes indirect calls */
 	struct dop *code;
@@ -176,7 +173,8 @@ struct efunc {
 	uint32_t nslots;
 	uint32_t *slot_of;         /* register -> slot */
 	uint32_t frame_size, frame_align;
-	uint32_t *param_off, *ret_off, *var_off; /* offsets in the frame, parallel to the function's lists */
+	uint32_t *param_off, *ret_off,
+		*var_off;	   /* offsets in the frame, parallel to the function's lists */
 	uint32_t *calls;           /* efuncs that it names */
 	uint32_t ncalls;
 	uint32_t *shared_used;     /* shared variables that it names */
@@ -189,7 +187,6 @@ struct efunc {
 	uint32_t shared_static, dynamic_off;
 	size_t local;
 	bool uses_stack;
-	struct exec_func *handle;
 };
 
 struct exec_func {
@@ -242,7 +239,8 @@ typedef bool (*decode_fn)(struct decoder *d, const struct ptx_inst *in);
 /* Says what is wrong with the current instruction; returns false. */
 bool d_fail(struct decoder *d, const char *why);
 bool d_fail_name(struct decoder *d, const char *why, const char *name);
-struct dop *d_emit(struct decoder *d, op_fn fn);   /* guard and line filled in; never NULL (see failed) */
+struct dop *d_emit(struct decoder *d,
+		   op_fn fn); /* guard and line filled in; never NULL (see failed) */
 int32_t d_const(struct decoder *d, uint64_t bits);
 int32_t d_scratch(struct decoder *d);
 /* Operand i as a source of this type (may emit moves of special registers); fails if it is none. */
@@ -256,19 +254,24 @@ int32_t d_reg128(struct decoder *d, const struct ptx_operand *o); /* of two slot
 int32_t d_pred(struct decoder *d, const struct ptx_operand *o, bool *negate);
 /* Operand i as an address into op (base, a, imm, index, space). */
 bool d_addr(struct decoder *d, const struct ptx_operand *o, enum ptx_space space, struct dop *op);
-void *d_own(struct decoder *d, size_t size);      /* zeroed memory that lives with the function; NULL: failed */
+void *d_own(struct decoder *d,
+	    size_t size); /* zeroed memory that lives with the function; NULL: failed */
 uint32_t d_shared(struct decoder *d, const struct ptx_var *v);
-bool d_need(struct decoder *d, const struct ptx_inst *in, unsigned min, unsigned max); /* operand count */
+bool d_need(struct decoder *d, const struct ptx_inst *in, unsigned min,
+	    unsigned max); /* operand count */
 struct efunc *exec_find_efunc(struct exec_module *em, const struct ptx_func *f);
 const struct ptx_var *exec_find_var(struct exec_module *em, const struct ptx_var *v);
 uint64_t exec_var_addr(struct exec_module *em, const struct ptx_var *v);
 bool exec_decode(struct exec_module *em, struct efunc *e, char *err, size_t errlen);
 
-#define DECODERS \
-	X(ADD) X(MUL) X(MAD) X(ALU) X(DIV) X(MINMAX) X(DP) X(FMA) X(FUN) X(TESTP) X(SET) X(SETP) X(SELP) X(SLCT) \
-	X(LOP3) X(SHF) X(PRMT) X(MOV) X(SHFL) X(LD) X(ST) X(NOP) X(POLICY) X(ISSPACEP) X(CVTA) X(CVT) X(CP_ASYNC) \
-	X(BRA) X(BRX) X(CALL) X(RET) X(EXIT) X(TRAP) X(YIELD) X(BAR) X(BAR_WARP) X(ATOM) X(VOTE) X(MATCH) \
-	X(ACTIVEMASK) X(REDUX) X(ELECT) X(ALLOCA) X(STACKSAVE) X(STACKRESTORE)
+#define DECODERS                                                                                   \
+	X(ADD)                                                                                     \
+	X(MUL) X(MAD) X(ALU) X(DIV) X(MINMAX) X(DP) X(FMA) X(FUN) X(TESTP) X(SET) X(SETP) X(SELP)  \
+		X(SLCT) X(LOP3) X(SHF) X(PRMT) X(MOV) X(SHFL) X(LD) X(ST) X(NOP) X(POLICY)         \
+			X(ISSPACEP) X(CVTA) X(CVT) X(CP_ASYNC) X(BRA) X(BRX) X(CALL) X(RET)        \
+				X(EXIT) X(TRAP) X(YIELD) X(BAR) X(BAR_WARP) X(ATOM) X(VOTE)        \
+					X(MATCH) X(ACTIVEMASK) X(REDUX) X(ELECT) X(ALLOCA)         \
+						X(STACKSAVE) X(STACKRESTORE)
 #define X(NAME) bool decode_##NAME(struct decoder *d, const struct ptx_inst *in);
 DECODERS
 #undef X
@@ -285,13 +288,13 @@ static inline bool guard_ok(const struct thread *t, const struct dop *d)
 	return d->pred < 0 || ((t->regs[d->pred] & 1) != 0) != d->pred_not;
 }
 
-enum step exec_raise(struct thread *t, const struct dop *d, enum exec_fault_kind kind, uint64_t addr, size_t size,
-		     unsigned access);
+enum step exec_raise(struct thread *t, const struct dop *d, enum exec_fault_kind kind,
+		     uint64_t addr, size_t size, unsigned access);
 /* The address that d names, in the terms of its space. */
 uint64_t exec_address(const struct thread *t, const struct dop *d);
 /* Host memory for an access, or NULL after a fault. */
-void *exec_access(struct thread *t, const struct dop *d, enum ptx_space space, uint64_t addr, size_t size,
-		  unsigned access);
+void *exec_access(struct thread *t, const struct dop *d, enum ptx_space space, uint64_t addr,
+		  size_t size, unsigned access);
 enum step exec_ret(struct thread *t);
 enum step exec_builtin(struct thread *t, const struct dop *d, const struct call *c);
 struct frame *exec_push(struct thread *t, const struct efunc *f);

@@ -8,7 +8,7 @@
 #include "exec_impl.h"
 
 #define F_SIGNED 0x01
-#define F_FENCE  0x02    /* acquire, release, volatile: order against other threads of the process */
+#define F_FENCE	 0x02 /* acquire, release, volatile: order against other threads of the process */
 
 /* ---- loads and stores ---- */
 
@@ -115,7 +115,8 @@ static enum step ld_vec(struct thread *t, const struct dop *d)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	/* The address may be in a register that is overwritten. */
 	for (unsigned i = 0; i < d->n; i++)
-		v[i] = extend_bits(load_bits(p + i * d->size, d->size), d->size, d->flags & F_SIGNED);
+		v[i] = extend_bits(load_bits(p + i * d->size, d->size), d->size,
+				   d->flags & F_SIGNED);
 	for (unsigned i = 0; i < d->n; i++)
 		if (slots[i] != NO_SLOT)
 			t->regs[slots[i]] = v[i];
@@ -168,7 +169,8 @@ static bool decode_access(struct decoder *d, const struct ptx_inst *in, bool loa
 	/* A cache policy may follow. */
 	if (in->ntypes != 1 || !d_need(d, in, 2, 3) || !memory_space(space))
 		return false;
-	if (in->nops == 3 && !ptx_inst_has(in, PTX_M_L2_CACHE_HINT) && !ptx_inst_has(in, PTX_M_UNIFIED))
+	if (in->nops == 3 && !ptx_inst_has(in, PTX_M_L2_CACHE_HINT) &&
+	    !ptx_inst_has(in, PTX_M_UNIFIED))
 		return false;
 	if (ptx_type_bits(type) < 8 || ptx_type_kind(type) == PTX_KIND_OPAQUE)
 		return false;
@@ -226,7 +228,8 @@ static bool decode_access(struct decoder *d, const struct ptx_inst *in, bool loa
 	op->a = where.a;
 	op->imm = where.imm;
 	op->index = where.index;
-	op->flags = where.flags | (ptx_type_kind(type) == PTX_KIND_SIGNED ? F_SIGNED : 0) | (fence ? F_FENCE : 0);
+	op->flags = where.flags | (ptx_type_kind(type) == PTX_KIND_SIGNED ? F_SIGNED : 0) |
+		    (fence ? F_FENCE : 0);
 	op->size = (uint8_t)size;
 	op->n = (uint8_t)n;
 	op->type = (uint8_t)type;
@@ -245,11 +248,23 @@ bool decode_ST(struct decoder *d, const struct ptx_inst *in)
 
 /* ---- atomics ---- */
 
-enum aop { AOP_ADD, AOP_MIN, AOP_MAX, AOP_EXCH, AOP_CAS, AOP_AND, AOP_OR, AOP_XOR, AOP_INC, AOP_DEC };
+enum aop {
+	AOP_ADD,
+	AOP_MIN,
+	AOP_MAX,
+	AOP_EXCH,
+	AOP_CAS,
+	AOP_AND,
+	AOP_OR,
+	AOP_XOR,
+	AOP_INC,
+	AOP_DEC
+};
 
 static float f16_add(uint16_t a, uint16_t b, bool bf)
 {
-	return bf ? exec_bf16_float(a) + exec_bf16_float(b) : exec_half_float(a) + exec_half_float(b);
+	return bf ? exec_bf16_float(a) + exec_bf16_float(b)
+		  : exec_half_float(a) + exec_half_float(b);
 }
 
 static uint16_t half_add(uint16_t a, uint16_t b, bool bf)
@@ -277,7 +292,9 @@ static uint64_t atomic_value(enum aop aop, enum ptx_type type, uint64_t old, uin
 	case PTX_F16X2:
 	case PTX_BF16X2:
 		return half_add((uint16_t)old, (uint16_t)b, type == PTX_BF16X2) |
-		       (uint64_t)half_add((uint16_t)(old >> 16), (uint16_t)(b >> 16), type == PTX_BF16X2) << 16;
+		       (uint64_t)half_add((uint16_t)(old >> 16), (uint16_t)(b >> 16),
+					  type == PTX_BF16X2)
+			       << 16;
 	default:
 		break;
 	}
@@ -314,17 +331,19 @@ static uint64_t atomic_value(enum aop aop, enum ptx_type type, uint64_t old, uin
 	return old;
 }
 
-#define GEN_ATOMIC(BITS) \
-static uint64_t atomic_##BITS(void *p, enum aop aop, enum ptx_type type, uint64_t b, uint64_t c) \
-{ \
-	uint##BITS##_t old = __atomic_load_n((uint##BITS##_t *)p, __ATOMIC_SEQ_CST), new; \
- \
-	do \
-		new = (uint##BITS##_t)atomic_value(aop, type, old, (uint##BITS##_t)b, (uint##BITS##_t)c); \
-	while (!__atomic_compare_exchange_n((uint##BITS##_t *)p, &old, new, false, __ATOMIC_SEQ_CST, \
-					    __ATOMIC_SEQ_CST)); \
-	return old; \
-}
+#define GEN_ATOMIC(BITS)                                                                           \
+	static uint64_t atomic_##BITS(void *p, enum aop aop, enum ptx_type type, uint64_t b,       \
+				      uint64_t c)                                                  \
+	{                                                                                          \
+		uint##BITS##_t old = __atomic_load_n((uint##BITS##_t *)p, __ATOMIC_SEQ_CST), new;  \
+                                                                                                   \
+		do                                                                                 \
+			new = (uint##BITS##_t)atomic_value(aop, type, old, (uint##BITS##_t)b,      \
+							   (uint##BITS##_t)c);                     \
+		while (!__atomic_compare_exchange_n((uint##BITS##_t *)p, &old, new, false,         \
+						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));          \
+		return old;                                                                        \
+	}
 GEN_ATOMIC(16)
 GEN_ATOMIC(32)
 GEN_ATOMIC(64)
@@ -397,7 +416,8 @@ static bool atomic_legal(enum aop aop, enum ptx_type type)
 	case AOP_DEC:
 		return type == PTX_U32;
 	case AOP_CAS:
-		return ptx_type_kind(type) <= PTX_KIND_SIGNED && (bits == 16 || bits == 32 || bits == 64);
+		return ptx_type_kind(type) <= PTX_KIND_SIGNED &&
+		       (bits == 16 || bits == 32 || bits == 64);
 	case AOP_EXCH:
 	case AOP_AND:
 	case AOP_OR:
@@ -413,13 +433,15 @@ bool decode_ATOM(struct decoder *d, const struct ptx_inst *in)
 		uint16_t mod;
 		uint8_t aop;
 	} map[] = {
-		{ PTX_M_ADD, AOP_ADD }, { PTX_M_MIN, AOP_MIN }, { PTX_M_MAX, AOP_MAX }, { PTX_M_EXCH, AOP_EXCH },
-		{ PTX_M_CAS, AOP_CAS }, { PTX_M_AND, AOP_AND }, { PTX_M_OR, AOP_OR }, { PTX_M_XOR, AOP_XOR },
-		{ PTX_M_INC, AOP_INC }, { PTX_M_DEC, AOP_DEC },
+		{PTX_M_ADD, AOP_ADD},	{PTX_M_MIN, AOP_MIN}, {PTX_M_MAX, AOP_MAX},
+		{PTX_M_EXCH, AOP_EXCH}, {PTX_M_CAS, AOP_CAS}, {PTX_M_AND, AOP_AND},
+		{PTX_M_OR, AOP_OR},	{PTX_M_XOR, AOP_XOR}, {PTX_M_INC, AOP_INC},
+		{PTX_M_DEC, AOP_DEC},
 	};
 	enum ptx_space space = ptx_inst_space(in);
 	enum ptx_type type = in->types[0];
-	bool red = in->op == PTX_OP_RED, found = false, hint = ptx_inst_has(in, PTX_M_L2_CACHE_HINT);
+	bool red = in->op == PTX_OP_RED, found = false,
+	     hint = ptx_inst_has(in, PTX_M_L2_CACHE_HINT);
 	unsigned first = red ? 0 : 1, need;
 	struct dop where = { .pred = -1 }, *op;
 	enum aop aop = AOP_ADD;
@@ -439,11 +461,12 @@ bool decode_ATOM(struct decoder *d, const struct ptx_inst *in)
 	if (!d_need(d, in, need, need + hint) || !d_addr(d, &in->ops[first], space, &where))
 		return false;
 	if (in->vec > 1) {
-		const struct ptx_operand *src = &in->ops[first + 1], *dst = red ? NULL : &in->ops[0];
+		const struct ptx_operand *src = &in->ops[first + 1],
+					 *dst = red ? NULL : &in->ops[0];
 		int32_t *slots = d_own(d, 2 * in->vec * sizeof(*slots));
 
-		if (!slots || ptx_type_size(type) > 4 || src->kind != PTX_O_VEC || src->n != in->vec ||
-		    (dst && (dst->kind != PTX_O_VEC || dst->n != in->vec)))
+		if (!slots || ptx_type_size(type) > 4 || src->kind != PTX_O_VEC ||
+		    src->n != in->vec || (dst && (dst->kind != PTX_O_VEC || dst->n != in->vec)))
 			return false;
 		for (unsigned i = 0; i < in->vec; i++) {
 			slots[i] = d_value(d, &src->elem[i], type);
@@ -579,7 +602,9 @@ static enum step cp_async(struct thread *t, const struct dop *d)
 		uint64_t k = val(t, d->b);
 
 		/* A size, or a predicate that says to ignore the source. */
-		copy = d->sub ? (((k & 1) != 0) != (d->flags & 1) ? 0 : n) : (uint32_t)k < n ? (uint32_t)k : n;
+		copy = d->sub		 ? (((k & 1) != 0) != (d->flags & 1) ? 0 : n)
+		       : (uint32_t)k < n ? (uint32_t)k
+					 : n;
 	}
 	memset(buf, 0, sizeof(buf));
 	if (copy) {
@@ -602,7 +627,8 @@ bool decode_CP_ASYNC(struct decoder *d, const struct ptx_inst *in)
 	struct dop to = { .pred = -1 }, from = { .pred = -1 }, *op, *src;
 	int32_t b = NO_SLOT;
 
-	if (!d_need(d, in, 3, 5) || in->nspaces != 2 || ptx_space_base(in->spaces[0]) != PTX_SPACE_SHARED ||
+	if (!d_need(d, in, 3, 5) || in->nspaces != 2 ||
+	    ptx_space_base(in->spaces[0]) != PTX_SPACE_SHARED ||
 	    in->spaces[1] != PTX_SPACE_GLOBAL || in->ops[2].kind != PTX_O_INT)
 		return false;
 	if (in->ops[2].imm != 4 && in->ops[2].imm != 8 && in->ops[2].imm != 16)
@@ -613,7 +639,8 @@ bool decode_CP_ASYNC(struct decoder *d, const struct ptx_inst *in)
 		pred = o->kind == PTX_O_REG && d->f->reg_types[o->reg] == PTX_PRED;
 		b = pred ? d_pred(d, o, &neg) : d_value(d, o, PTX_U32);
 	}
-	if (!d_addr(d, &in->ops[0], PTX_SPACE_SHARED, &to) || !d_addr(d, &in->ops[1], PTX_SPACE_GLOBAL, &from))
+	if (!d_addr(d, &in->ops[0], PTX_SPACE_SHARED, &to) ||
+	    !d_addr(d, &in->ops[1], PTX_SPACE_GLOBAL, &from))
 		return false;
 	src = d_own(d, sizeof(*src));
 	if (!src)
@@ -688,7 +715,8 @@ static enum step stacksave(struct thread *t, const struct dop *d)
 
 static enum step stackrestore(struct thread *t, const struct dop *d)
 {
-	uint8_t *sp = (uint8_t *)(uintptr_t)val(t, d->a), *low = t->base ? t->base + t->frame->f->frame_size : t->stack;
+	uint8_t *sp = (uint8_t *)(uintptr_t)val(t, d->a),
+		*low = t->base ? t->base + t->frame->f->frame_size : t->stack;
 
 	if (sp < low || sp > t->stack_end)
 		return exec_raise(t, d, EXEC_FAULT_STACK, (uint64_t)(uintptr_t)sp, 0, 0);

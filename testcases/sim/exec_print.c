@@ -65,7 +65,8 @@ static void put(struct out *o, const char *s, size_t len)
 }
 
 /* The argument buffer: each value at its natural alignment, 4 or 8 bytes. */
-static bool next_arg(struct thread *t, const struct dop *d, uint64_t args, uint64_t *at, unsigned size, uint64_t *v)
+static bool next_arg(struct thread *t, const struct dop *d, uint64_t args, uint64_t *at,
+		     unsigned size, uint64_t *v)
 {
 	const void *p;
 
@@ -80,8 +81,8 @@ static bool next_arg(struct thread *t, const struct dop *d, uint64_t args, uint6
 }
 
 /* One conversion: *pf stands behind the '%'. */
-static bool conversion(struct thread *t, const struct dop *d, struct out *o, const char **pf, uint64_t args,
-		       uint64_t *at, int *count)
+static bool conversion(struct thread *t, const struct dop *d, struct out *o, const char **pf,
+		       uint64_t args, uint64_t *at, int *count)
 {
 	char spec[48] = "%", buf[512];
 	const char *f = *pf;
@@ -124,7 +125,8 @@ static bool conversion(struct thread *t, const struct dop *d, struct out *o, con
 		spec[n++] = *f;
 		spec[n] = '\0';
 		if (*f == 'd' || *f == 'i')
-			len = snprintf(buf, sizeof(buf), spec, longs ? (long long)v : (long long)(int32_t)v);
+			len = snprintf(buf, sizeof(buf), spec,
+				       longs ? (long long)v : (long long)(int32_t)v);
 		else
 			len = snprintf(buf, sizeof(buf), spec, (unsigned long long)v);
 		break;
@@ -212,12 +214,14 @@ static enum step assert_fail(struct thread *t, const struct dop *d, const struct
 
 	for (unsigned i = 0; i < 4; i++)
 		(void)arg(t, c, i, &v[i]);
-	if (!get_string(t, d, v[0], expr, sizeof(expr)) || !get_string(t, d, v[1], file, sizeof(file)) ||
+	if (!get_string(t, d, v[0], expr, sizeof(expr)) ||
+	    !get_string(t, d, v[1], file, sizeof(file)) ||
 	    !get_string(t, d, v[3], func, sizeof(func)))
 		return STEP_FAULT;
-	n = snprintf(text, sizeof(text), "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
-		     file, (unsigned)v[2], func, t->block->ctaid[0], t->block->ctaid[1], t->block->ctaid[2],
-		     t->tid[0], t->tid[1], t->tid[2], expr);
+	n = snprintf(text, sizeof(text),
+		     "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
+		     file, (unsigned)v[2], func, t->block->ctaid[0], t->block->ctaid[1],
+		     t->block->ctaid[2], t->tid[0], t->tid[1], t->tid[2], expr);
 	if (n > 0) {
 		if (l->hooks.print)
 			l->hooks.print(l->hooks.user, text, (size_t)n);

@@ -32,16 +32,20 @@ static uint64_t rng_next(struct exec_launch *l)
 
 /* ---- faults and memory ---- */
 
-enum step exec_raise(struct thread *t, const struct dop *d, enum exec_fault_kind kind, uint64_t addr, size_t size,
-		     unsigned access)
+enum step exec_raise(struct thread *t, const struct dop *d, enum exec_fault_kind kind,
+		     uint64_t addr, size_t size, unsigned access)
 {
 	struct exec_launch *l = t->block->launch;
 	struct exec_fault *f = &l->fault;
 
 	if (f->kind)
 		return STEP_FAULT;
-	*f = (struct exec_fault){ .kind = kind, .addr = addr, .size = size, .access = access,
-				  .func = t->frame ? t->frame->f->p->name : l->f->e->p->name, .inst = "" };
+	*f = (struct exec_fault){.kind = kind,
+				 .addr = addr,
+				 .size = size,
+				 .access = access,
+				 .func = t->frame ? t->frame->f->p->name : l->f->e->p->name,
+				 .inst = ""};
 	memcpy(f->ctaid, t->block->ctaid, sizeof(f->ctaid));
 	memcpy(f->tid, t->tid, sizeof(f->tid));
 	if (d && d->in) {
@@ -78,8 +82,8 @@ static inline bool within(uint64_t addr, size_t size, const void *start, const v
 	return addr >= s && addr <= e && size <= e - addr;
 }
 
-void *exec_access(struct thread *t, const struct dop *d, enum ptx_space space, uint64_t addr, size_t size,
-		  unsigned access)
+void *exec_access(struct thread *t, const struct dop *d, enum ptx_space space, uint64_t addr,
+		  size_t size, unsigned access)
 {
 	struct exec_launch *l = t->block->launch;
 	uint8_t *p = (uint8_t *)(uintptr_t)addr;
@@ -98,7 +102,8 @@ void *exec_access(struct thread *t, const struct dop *d, enum ptx_space space, u
 	case PTX_SPACE_PARAM:
 		if (within(addr, size, t->stack, t->stack_end))
 			return p;
-		if (within(addr, size, l->params, l->params + l->params_size) && !(access & EXEC_WRITE))
+		if (within(addr, size, l->params, l->params + l->params_size) &&
+		    !(access & EXEC_WRITE))
 			return p;
 		break;
 	case PTX_SPACE_NONE:
@@ -106,13 +111,15 @@ void *exec_access(struct thread *t, const struct dop *d, enum ptx_space space, u
 			return p;
 		if (within(addr, size, t->stack, t->stack_end))
 			return p;
-		if (within(addr, size, l->params, l->params + l->params_size) && !(access & EXEC_WRITE))
+		if (within(addr, size, l->params, l->params + l->params_size) &&
+		    !(access & EXEC_WRITE))
 			return p;
 		/* fall through */
 	default:
 		if (l->workspace && within(addr, size, l->workspace, l->workspace + 16))
 			return p;
-		if (l->hooks.mem_check ? l->hooks.mem_check(l->hooks.user, addr, size, access) : addr != 0)
+		if (l->hooks.mem_check ? l->hooks.mem_check(l->hooks.user, addr, size, access)
+				       : addr != 0)
 			return p;
 		break;
 	}
@@ -129,7 +136,8 @@ struct frame *exec_push(struct thread *t, const struct efunc *f)
 	uint8_t *base = NULL;
 
 	if (f->frame_size) {
-		base = (uint8_t *)(((uintptr_t)t->sp + f->frame_align - 1) & ~(uintptr_t)(f->frame_align - 1));
+		base = (uint8_t *)(((uintptr_t)t->sp + f->frame_align - 1) &
+				   ~(uintptr_t)(f->frame_align - 1));
 		if (base > t->stack_end || f->frame_size > (size_t)(t->stack_end - base)) {
 			exec_raise(t, NULL, EXEC_FAULT_STACK, 0, f->frame_size, 0);
 			return NULL;
@@ -198,8 +206,9 @@ enum step exec_ret(struct thread *t)
 	for (uint32_t i = 0; i < c->nrets; i++) {
 		const struct call_arg *a = &c->rets[i];
 		const struct ptx_var *v = fr->f->p->rets[i];
-		const void *from = v->space == PTX_SPACE_REG ? (void *)&fr->regs[fr->f->slot_of[v->reg]] :
-							       (void *)(fr->base + fr->f->ret_off[i]);
+		const void *from = v->space == PTX_SPACE_REG
+					   ? (void *)&fr->regs[fr->f->slot_of[v->reg]]
+					   : (void *)(fr->base + fr->f->ret_off[i]);
 
 		if (a->reg)
 			memcpy(&up->regs[a->slot], from, a->size < 8 ? a->size : 8);
@@ -243,7 +252,8 @@ static struct block *block_new(struct exec_launch *l)
 	if (!b)
 		return NULL;
 	b->launch = l;
-	/* Never NULL and never shared with another block, so that generic addresses tell blocks apart. */
+	/* Never NULL and never shared with another block, so that generic addresses tell blocks
+	 * apart. */
 	b->shared = aligned_alloc(1024, (l->shared_size + 1024) & ~(size_t)1023);
 	if (l->stack_size) {
 		b->stacks = mmap(NULL, l->stack_size * l->nthreads, PROT_READ | PROT_WRITE,
@@ -266,7 +276,8 @@ static bool block_start(struct exec_launch *l, uint64_t index)
 	if (!b) {
 		if (l->nactive)
 			return false; /* later, when another has ended */
-		l->fault = (struct exec_fault){ .kind = EXEC_FAULT_MEMORY, .func = e->p->name, .inst = "" };
+		l->fault = (struct exec_fault){
+			.kind = EXEC_FAULT_MEMORY, .func = e->p->name, .inst = ""};
 		l->state = EXEC_FAULT;
 		return false;
 	}
@@ -274,7 +285,6 @@ static bool block_start(struct exec_launch *l, uint64_t index)
 	block_ctaid(l, index, b->ctaid);
 	b->nthreads = b->live = l->nthreads;
 	b->cursor = 0;
-	b->executed = 0;
 	b->ran = b->waited = false;
 	b->warp_waits = b->bar_waits = b->soft_waits = 0;
 	b->start = 0;
@@ -351,7 +361,7 @@ static uint32_t thread_run(struct thread *t, uint32_t n, enum step *out)
 	return n - left;
 }
 
-/* activemask: the threads of a warp that wait at one place form a group once nobody else can come. */
+/* activemask: who waits at one place forms a group once nobody else of the warp can come. */
 static void soft_check(struct block *b, uint32_t warp)
 {
 	uint32_t first = warp * 32, end = first + 32 < b->nthreads ? first + 32 : b->nthreads;
@@ -409,7 +419,8 @@ static uint32_t block_run(struct exec_launch *l, struct block *b, uint32_t budge
 		if (++b->cursor == b->nthreads) {
 			b->cursor = 0;
 			if (!b->ran && b->live) {
-				/* Nobody ran in a whole sweep, and nobody was set free in it either? */
+				/* Nobody ran in a whole sweep, and nobody was set free in it
+				 * either? */
 				if (b->waited) {
 					struct thread *w = b->threads;
 
@@ -434,8 +445,9 @@ static uint32_t block_run(struct exec_launch *l, struct block *b, uint32_t budge
 static size_t resident_limit(const struct exec_launch *l)
 {
 	const struct efunc *e = l->f->e;
-	size_t per = l->shared_size + 4096 + l->nthreads * (sizeof(struct thread) + sizeof(struct frame) +
-		     (size_t)e->nslots * 8 + (l->stack_size ? 8192 : 0));
+	size_t per = l->shared_size + 4096 +
+		     l->nthreads * (sizeof(struct thread) + sizeof(struct frame) +
+				    (size_t)e->nslots * 8 + (l->stack_size ? 8192 : 0));
 	size_t n = RESIDENT_MEM / per;
 
 	if (l->cfg.cooperative)
@@ -457,8 +469,9 @@ static void fill(struct exec_launch *l)
 			if (!a) {
 				if (l->nactive)
 					return;
-				l->fault = (struct exec_fault){ .kind = EXEC_FAULT_MEMORY, .func = l->f->e->p->name,
-								.inst = "" };
+				l->fault = (struct exec_fault){.kind = EXEC_FAULT_MEMORY,
+							       .func = l->f->e->p->name,
+							       .inst = ""};
 				l->state = EXEC_FAULT;
 				return;
 			}
@@ -484,12 +497,14 @@ struct exec_launch *exec_begin(struct exec_func *f, const struct exec_config *cf
 
 	if (!threads || !blocks)
 		why = "a grid or block dimension is 0";
-	else if (cfg->block[0] > 1024 || cfg->block[1] > 1024 || cfg->block[2] > 64 || threads > 1024)
+	else if (cfg->block[0] > 1024 || cfg->block[1] > 1024 || cfg->block[2] > 64 ||
+		 threads > 1024)
 		why = "more than 1024 threads a block";
 	else if (cfg->grid[0] > 0x7fffffffu || cfg->grid[1] > 65535 || cfg->grid[2] > 65535)
 		why = "grid too large";
-	else if (p->reqntid[0] && (cfg->block[0] != p->reqntid[0] || cfg->block[1] != p->reqntid[1] ||
-				   cfg->block[2] != p->reqntid[2]))
+	else if (p->reqntid[0] &&
+		 (cfg->block[0] != p->reqntid[0] || cfg->block[1] != p->reqntid[1] ||
+		  cfg->block[2] != p->reqntid[2]))
 		why = "block differs from .reqntid";
 	else if (p->maxntid[0] && threads > (uint64_t)p->maxntid[0] * p->maxntid[1] * p->maxntid[2])
 		why = "more threads a block than .maxntid";
@@ -558,7 +573,7 @@ enum exec_state exec_step(struct exec_launch *l, unsigned budget)
 			return l->state;
 		if (!l->nactive)
 			break;
-		/* A slice goes on over several steps: the order does not depend on their budgets. */
+		/* A slice goes on over several steps: their budgets make no order. */
 		if (!l->slice) {
 			l->slice = BLOCK_SLICE;
 			if (l->cfg.seed) {
@@ -571,12 +586,10 @@ enum exec_state exec_step(struct exec_launch *l, unsigned budget)
 		slice = l->slice < end - l->executed ? l->slice : (uint32_t)(end - l->executed);
 		block_run(l, b, slice);
 		spent = l->executed - before;
-		b->executed += spent;
 		if (l->state != EXEC_RUNNING)
 			return l->state;
 		l->slice -= spent < l->slice ? (uint32_t)spent : l->slice;
 		if (!b->live) {
-			l->done_blocks++;
 			block_drop(l, b);
 			memmove(&l->active[l->turn], &l->active[l->turn + 1],
 				(l->nactive - l->turn - 1) * sizeof(*l->active));
@@ -678,7 +691,8 @@ uint64_t exec_sreg(struct thread *t, uint32_t sreg, unsigned sel)
 	case PTX_SREG_CLUSTER_CTARANK:
 		if (!cl[0])
 			return 0;
-		return b->ctaid[0] % cl[0] + cl[0] * (b->ctaid[1] % cl[1] + cl[1] * (b->ctaid[2] % cl[2]));
+		return b->ctaid[0] % cl[0] +
+		       cl[0] * (b->ctaid[1] % cl[1] + cl[1] * (b->ctaid[2] % cl[2]));
 	case PTX_SREG_CLUSTER_NCTARANK:
 		return cl[0] ? cl[0] * cl[1] * cl[2] : 1;
 	case PTX_SREG_LANEMASK_EQ:
@@ -702,7 +716,8 @@ uint64_t exec_sreg(struct thread *t, uint32_t sreg, unsigned sel)
 	case PTX_SREG_GLOBALTIMER_LO:
 		return (uint32_t)(l->hooks.clock ? l->hooks.clock(l->hooks.user) : ticks(l));
 	case PTX_SREG_GLOBALTIMER_HI:
-		return (uint32_t)((l->hooks.clock ? l->hooks.clock(l->hooks.user) : ticks(l)) >> 32);
+		return (uint32_t)((l->hooks.clock ? l->hooks.clock(l->hooks.user) : ticks(l)) >>
+				  32);
 	case PTX_SREG_ENVREG1:
 		return (uint32_t)((uint64_t)(uintptr_t)l->workspace >> 32);
 	case PTX_SREG_ENVREG2:
@@ -713,7 +728,8 @@ uint64_t exec_sreg(struct thread *t, uint32_t sreg, unsigned sel)
 	case PTX_SREG_DYNAMIC_SMEM:
 		return l->cfg.shared;
 	default:
-		/* Performance counters, reserved shared memory, graphs: nothing of theirs exists here. */
+		/* Performance counters, reserved shared memory, graphs: nothing of theirs exists
+		 * here. */
 		return 0;
 	}
 }

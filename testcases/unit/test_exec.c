@@ -68,7 +68,8 @@ static void unload(struct loaded *l)
 	ptx_free(l->m);
 }
 
-static struct exec_launch *begin(struct loaded *l, const char *name, struct exec_config c, const struct exec_hooks *h)
+static struct exec_launch *begin(struct loaded *l, const char *name, struct exec_config c,
+				 const struct exec_hooks *h)
 {
 	struct exec_func *f = exec_function(l->em, name);
 	struct exec_launch *x;
@@ -95,14 +96,16 @@ static enum exec_state finish(struct exec_launch *x, uint64_t max)
 	return s;
 }
 
-static void run_hooks(struct loaded *l, const char *name, struct exec_config c, const struct exec_hooks *h)
+static void run_hooks(struct loaded *l, const char *name, struct exec_config c,
+		      const struct exec_hooks *h)
 {
 	struct exec_launch *x = begin(l, name, c, h);
 	enum exec_state s = finish(x, 50000000);
 	const struct exec_fault *f = exec_launch_fault(x);
 
-	cr_assert_eq(s, EXEC_DONE, "%s: state %d, fault %d at line %u (%s), address %#lx, thread %u", name, s, f->kind,
-		     f->line, f->inst ? f->inst : "", (unsigned long)f->addr, f->tid[0]);
+	cr_assert_eq(s, EXEC_DONE,
+		     "%s: state %d, fault %d at line %u (%s), address %#lx, thread %u", name, s,
+		     f->kind, f->line, f->inst ? f->inst : "", (unsigned long)f->addr, f->tid[0]);
 	exec_end(x);
 }
 
@@ -146,8 +149,8 @@ static void run_rows(const char *group, const struct row *rows, size_t n)
 
 		sprintf(name, "k%zu", i);
 		run(&l, name, (struct exec_config){ PARAMS(p) });
-		cr_expect_eq(out, rows[i].want, "row %zu: %s: %#lx instead of %#lx", i, rows[i].code,
-			     (unsigned long)out, (unsigned long)rows[i].want);
+		cr_expect_eq(out, rows[i].want, "row %zu: %s: %#lx instead of %#lx", i,
+			     rows[i].code, (unsigned long)out, (unsigned long)rows[i].want);
 	}
 	unload(&l);
 	free(text);
@@ -160,8 +163,10 @@ ROW_GROUPS(GROUP_TEST)
 Test(exec, special_registers)
 {
 	const struct row rows[] = {
-		{ 'd', "mov.u64 %rd4, %clock64; mov.u64 %rd5, %clock64; sub.u64 %rd0, %rd5, %rd4;", 0, 0, 0, 1 },
-		{ 'r', "add.u32 %r0, %tid.x, %ntid.x; mad.lo.u32 %r0, %nctaid.x, 10, %r0;", 0, 0, 0, 11 },
+		{'d', "mov.u64 %rd4, %clock64; mov.u64 %rd5, %clock64; sub.u64 %rd0, %rd5, %rd4;",
+		 0, 0, 0, 1},
+		{'r', "add.u32 %r0, %tid.x, %ntid.x; mad.lo.u32 %r0, %nctaid.x, 10, %r0;", 0, 0, 0,
+		 11},
 	};
 
 	run_rows("special registers", rows, 2);
@@ -173,19 +178,25 @@ Test(exec, calls)
 {
 	static const char text[] =
 		".version 8.0\n.target sm_80\n.address_size 64\n"
-		".func (.reg .u32 r) old_style(.reg .u32 a, .reg .u32 b) { add.u32 r, a, b; ret; }\n"
-		".func (.param .b32 r) inc(.param .b32 a) { .reg .u32 %x; ld.param.u32 %x, [a]; add.u32 %x, %x, 1;"
+		".func (.reg .u32 r) old_style(.reg .u32 a, .reg .u32 b) { add.u32 r, a, b; ret; "
+		"}\n"
+		".func (.param .b32 r) inc(.param .b32 a) { .reg .u32 %x; ld.param.u32 %x, [a]; "
+		"add.u32 %x, %x, 1;"
 		" st.param.u32 [r], %x; ret; }\n"
-		".func (.param .b32 r) dbl(.param .b32 a) { .reg .u32 %x; ld.param.u32 %x, [a]; shl.b32 %x, %x, 1;"
+		".func (.param .b32 r) dbl(.param .b32 a) { .reg .u32 %x; ld.param.u32 %x, [a]; "
+		"shl.b32 %x, %x, 1;"
 		" st.param.u32 [r], %x; ret; }\n"
 		".func none() { ret; }\n"
 		".global .u64 table[2] = {inc, dbl};\n"
 		".visible .entry k(.param .u64 out) {\n"
 		" .reg .u64 %o, %f; .reg .u32 %x<4>;\n ld.param.u64 %o, [out];\n"
 		" call (%x1), old_style, (40, 2); call none; call.uni none, ();\n"
-		" { .param .b32 a; .param .b32 r; st.param.u32 [a], %x1; call (r), inc, (a); ld.param.u32 %x1, [r]; }\n"
-		" { .param .b32 a; .param .b32 r; st.param.u32 [a], %x1; ld.global.u64 %f, [table+8];\n"
-		"   P: .callprototype (.param .b32 _) _ (.param .b32 _); call (r), %f, (a), P; ld.param.u32 %x1, [r]; }\n"
+		" { .param .b32 a; .param .b32 r; st.param.u32 [a], %x1; call (r), inc, (a); "
+		"ld.param.u32 %x1, [r]; }\n"
+		" { .param .b32 a; .param .b32 r; st.param.u32 [a], %x1; ld.global.u64 %f, "
+		"[table+8];\n"
+		"   P: .callprototype (.param .b32 _) _ (.param .b32 _); call (r), %f, (a), P; "
+		"ld.param.u32 %x1, [r]; }\n"
 		" { .param .b32 a; .param .b32 r; st.param.u32 [a], %x1; mov.u64 %f, inc;\n"
 		"   T: .calltargets inc, dbl; call (r), %f, (a), T; ld.param.u32 %x1, [r]; }\n"
 		" st.global.u32 [%o], %x1; ret; }\n";
@@ -199,16 +210,23 @@ Test(exec, calls)
 
 Test(exec, link)
 {
-	static const char a[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-		".extern .global .u32 shared_value;\n.extern .func (.param .b32 r) helper(.param .b32 x);\n"
-		".visible .entry k(.param .u64 out) { .reg .u64 %o; .reg .u32 %x, %y; ld.param.u64 %o, [out];\n"
-		" ld.global.u32 %x, [shared_value]; { .param .b32 a; .param .b32 r; st.param.u32 [a], %x;\n"
+	static const char a[] =
+		".version 8.0\n.target sm_80\n.address_size 64\n"
+		".extern .global .u32 shared_value;\n.extern .func (.param .b32 r) helper(.param "
+		".b32 x);\n"
+		".visible .entry k(.param .u64 out) { .reg .u64 %o; .reg .u32 %x, %y; ld.param.u64 "
+		"%o, [out];\n"
+		" ld.global.u32 %x, [shared_value]; { .param .b32 a; .param .b32 r; st.param.u32 "
+		"[a], %x;\n"
 		" call (r), helper, (a); ld.param.u32 %x, [r]; } st.global.u32 [%o], %x; ret; }";
-	static const char b[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+	static const char b[] =
+		".version 8.0\n.target sm_80\n.address_size 64\n"
 		".visible .global .u32 shared_value = 20;\n.global .u32 own = 3;\n"
-		".visible .func (.param .b32 r) helper(.param .b32 x) { .reg .u32 %x, %y; ld.param.u32 %x, [x];\n"
+		".visible .func (.param .b32 r) helper(.param .b32 x) { .reg .u32 %x, %y; "
+		"ld.param.u32 %x, [x];\n"
 		" ld.global.u32 %y, [own]; mul.lo.u32 %x, %x, %y; st.param.u32 [r], %x; ret; }";
-	struct ptx_module *m[2] = { ptx_parse(a, sizeof(a) - 1, NULL), ptx_parse(b, sizeof(b) - 1, NULL) };
+	struct ptx_module *m[2] = {ptx_parse(a, sizeof(a) - 1, NULL),
+				   ptx_parse(b, sizeof(b) - 1, NULL)};
 	struct loaded l;
 	char err[256];
 	uint32_t out = 0, *p = &out;
@@ -216,7 +234,8 @@ Test(exec, link)
 	size_t size;
 
 	cr_assert(m[0] && m[1]);
-	cr_assert_eq(exec_check_module(m[0], err, sizeof(err)), 0, "alone it may lack what others define: %s", err);
+	cr_assert_eq(exec_check_module(m[0], err, sizeof(err)), 0,
+		     "alone it may lack what others define: %s", err);
 	cr_assert_null(exec_load(m, 1, NULL, err, sizeof(err)));
 	cr_assert(strstr(err, "line 7") && strstr(err, "shared_value"), "%s", err);
 	l.em = exec_load(m, 2, NULL, err, sizeof(err));
@@ -257,8 +276,10 @@ Test(exec, refusals)
 		char text[1024], err[256] = "";
 		struct ptx_error pe;
 		struct ptx_module *m;
-		int n = snprintf(text, sizeof(text), ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n"
-				 ".reg .b64 %%rd<4>; .reg .b32 %%r<4>; .reg .b16 %%h<4>; .reg .f32 %%f<5>;\n%s\nret; }",
+		int n = snprintf(text, sizeof(text),
+				 ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() {\n"
+				 ".reg .b64 %%rd<4>; .reg .b32 %%r<4>; .reg .b16 %%h<4>; .reg .f32 "
+				 "%%f<5>;\n%s\nret; }",
 				 rows[i].code);
 
 		m = ptx_parse(text, (size_t)n, &pe);
@@ -280,7 +301,8 @@ static void close_to(double got, double want, double tol, const char *what, int 
 	}
 	if (got == want)
 		return;
-	cr_expect(fabs(got - want) <= tol * (fabs(want) + 1e-6), "%s %d: %.17g instead of %.17g", what, i, got, want);
+	cr_expect(fabs(got - want) <= tol * (fabs(want) + 1e-6), "%s %d: %.17g instead of %.17g",
+		  what, i, got, want);
 }
 
 static char printed[512];
@@ -288,7 +310,10 @@ static char printed[512];
 static void print_hook(void *user, const char *text, size_t len)
 {
 	(void)user;
-	strncat(printed, text, len < sizeof(printed) - strlen(printed) - 1 ? len : sizeof(printed) - strlen(printed) - 1);
+	strncat(printed, text,
+		len < sizeof(printed) - strlen(printed) - 1
+			? len
+			: sizeof(printed) - strlen(printed) - 1);
 }
 
 static int fib(int n)
@@ -309,7 +334,7 @@ static void check_basic(struct loaded *l)
 	{
 		struct { int n; float a; float *x, *y; } p = { N - 3, 2, x, y };
 
-		run(l, "saxpy", (struct exec_config){ .grid = { 20 }, .block = { 256 }, PARAMS(p) });
+		run(l, "saxpy", (struct exec_config){.grid = {20}, .block = {256}, PARAMS(p)});
 		for (int i = 0; i < N; i++)
 			cr_assert_eq(y[i], i < N - 3 ? 2 * x[i] + 1 : 1);
 	}
@@ -319,7 +344,7 @@ static void check_basic(struct loaded *l)
 
 		for (int i = 0; i < N; i++)
 			want += x[i];
-		run(l, "reduce", (struct exec_config){ .grid = { 5 }, .block = { 128 }, PARAMS(p) });
+		run(l, "reduce", (struct exec_config){.grid = {5}, .block = {128}, PARAMS(p)});
 		close_to((double)out, (double)want, 1e-5, "reduce", 0);
 	}
 	{
@@ -333,7 +358,7 @@ static void check_basic(struct loaded *l)
 			in[i] = (unsigned char)(i * i >> 3);
 			want[in[i]]++;
 		}
-		run(l, "histogram", (struct exec_config){ .grid = { 3 }, .block = { 96 }, PARAMS(p) });
+		run(l, "histogram", (struct exec_config){.grid = {3}, .block = {96}, PARAMS(p)});
 		cr_assert_arr_eq(bins, want, sizeof(want));
 	}
 	{
@@ -342,7 +367,8 @@ static void check_basic(struct loaded *l)
 
 		for (int i = 0; i < w * h; i++)
 			a[i] = i;
-		run(l, "transpose", (struct exec_config){ .grid = { 3, 4 }, .block = { 16, 16 }, PARAMS(p) });
+		run(l, "transpose",
+		    (struct exec_config){.grid = {3, 4}, .block = {16, 16}, PARAMS(p)});
 		for (int r = 0; r < h; r++)
 			for (int c = 0; c < w; c++)
 				cr_assert_eq(b[c * h + r], a[r * w + c]);
@@ -350,14 +376,20 @@ static void check_basic(struct loaded *l)
 	{
 		struct { int *out; int n; } p = { a, 200 };
 
-		run(l, "dynamic_shared", (struct exec_config){ .block = { 200 }, .shared = 800, PARAMS(p) });
+		run(l, "dynamic_shared",
+		    (struct exec_config){.block = {200}, .shared = 800, PARAMS(p)});
 		for (int i = 0; i < 200; i++)
 			cr_assert_eq(a[i], (199 - i) * (199 - i));
 	}
 	{
 		struct inner { short tag; double scale; };
-		struct { float *out; int n; struct inner in; const float *a; unsigned char pad[5]; } p = {
-			fo, 30, { -3, 1.5 }, x, { 1, 2, 3, 4, 250 } };
+		struct {
+			float *out;
+			int n;
+			struct inner in;
+			const float *a;
+			unsigned char pad[5];
+		} p = {fo, 30, {-3, 1.5}, x, {1, 2, 3, 4, 250}};
 
 		run(l, "structs", (struct exec_config){ .block = { 64 }, PARAMS(p) });
 		for (int i = 0; i < 30; i++)
@@ -402,7 +434,9 @@ static void check_basic(struct loaded *l)
 		for (int i = 0; i < 14; i++)
 			cr_assert_eq(a[i], fib(i));
 		a[0] = 0;
-		cr_assert_eq(run_fault(l, "stack_overflow", (struct exec_config){ PARAMS(p) }, NULL, NULL), EXEC_FAULT_STACK);
+		cr_assert_eq(
+			run_fault(l, "stack_overflow", (struct exec_config){PARAMS(p)}, NULL, NULL),
+			EXEC_FAULT_STACK);
 		run(l, "pointers_to_functions", (struct exec_config){ .block = { 9 }, PARAMS(p) });
 		for (int i = 0; i < 9; i++)
 			cr_assert_eq(a[i], i % 3 == 0 ? i + 7 : i % 3 == 1 ? i - 7 : i * 7);
@@ -432,7 +466,11 @@ static void check_basic(struct loaded *l)
 		static _Alignas(16) float in[64], out[64];
 		static unsigned char c[64];
 		static unsigned short h[32];
-		struct { float *in, *out; unsigned char *c; unsigned short *h; } p = { in, out, c, h };
+		struct {
+			float *in, *out;
+			unsigned char *c;
+			unsigned short *h;
+		} p = {in, out, c, h};
 
 		for (int i = 0; i < 64; i++) {
 			in[i] = (float)i;
@@ -447,7 +485,8 @@ static void check_basic(struct loaded *l)
 		}
 	}
 	{
-		static long long va[8] = { 7, -7, 1ll << 40, -(1ll << 50) + 3, 123456789012345, -1, INT64_MAX, 99 };
+		static long long va[8] = {
+			7, -7, 1ll << 40, -(1ll << 50) + 3, 123456789012345, -1, INT64_MAX, 99};
 		static long long vb[8] = { 2, 2, 12345, 1000003, -98765, 3, 7, -100 };
 		static long long out[8 * 16];
 		struct { long long *a, *b, *out; int n; } p = { va, vb, out, 31 };
@@ -455,7 +494,8 @@ static void check_basic(struct loaded *l)
 		run(l, "integers", (struct exec_config){ .block = { 8 }, PARAMS(p) });
 		for (int i = 0; i < 8; i++) {
 			long long xx = va[i], yy = vb[i], *o = out + i * 16, w[16];
-			unsigned long long ux = (unsigned long long)xx, uy = (unsigned long long)yy, rev = 0;
+			unsigned long long ux = (unsigned long long)xx, uy = (unsigned long long)yy,
+					   rev = 0;
 			unsigned r32 = 0, lo = (unsigned)xx, hi = (unsigned)yy;
 			unsigned char bytes[8];
 
@@ -475,47 +515,68 @@ static void check_basic(struct loaded *l)
 			w[7] = (long long)(((unsigned __int128)ux * uy) >> 64);
 			w[8] = (long long)(ux * uy + 12345);
 			w[9] = (long long)(ux << (yy & 63)) ^ (xx >> (yy & 31));
-			w[10] = (ux ? __builtin_clzll(ux) : 64) + __builtin_popcountll(uy) * 100 + __builtin_ffsll(xx) * 10000;
+			w[10] = (ux ? __builtin_clzll(ux) : 64) + __builtin_popcountll(uy) * 100 +
+				__builtin_ffsll(xx) * 10000;
 			w[11] = (long long)(rev + r32);
 			w[12] = (short)xx * (short)yy + (signed char)xx;
-			w[13] = (long long)(unsigned)((bytes[0] | (unsigned)bytes[4] << 8 | (unsigned)bytes[1] << 16 |
-						       (unsigned)bytes[5] << 24) + (hi << 9 | lo >> 23));
-			w[14] = (long long)((unsigned long long)(xx < yy ? xx : yy) + (ux > uy ? ux : uy) +
-					    (unsigned long long)abs((int)xx));
+			w[13] = (long long)(unsigned)((bytes[0] | (unsigned)bytes[4] << 8 |
+						       (unsigned)bytes[1] << 16 |
+						       (unsigned)bytes[5] << 24) +
+						      (hi << 9 | lo >> 23));
+			w[14] = (long long)((unsigned long long)(xx < yy ? xx : yy) +
+					    (ux > uy ? ux : uy) + (unsigned long long)abs((int)xx));
 			w[15] = 31;
 			for (int k = 0; k < 16; k++)
-				cr_expect_eq(o[k], w[k], "integers %d.%d: %lld instead of %lld", i, k, o[k], w[k]);
+				cr_expect_eq(o[k], w[k], "integers %d.%d: %lld instead of %lld", i,
+					     k, o[k], w[k]);
 		}
 	}
 	{
-		static float va[6] = { 1.5f, -2.25f, 1e-3f, 100.7f, 3, -0.5f }, vb[6] = { 0.3f, 7, -4.5f, 3.3f, 2, 11 };
+		static float va[6] = {1.5f, -2.25f, 1e-3f, 100.7f, 3, -0.5f},
+			     vb[6] = {0.3f, 7, -4.5f, 3.3f, 2, 11};
 		struct { float *a, *b, *out; } p = { va, vb, fo };
 
 		run(l, "floats", (struct exec_config){ .block = { 6 }, PARAMS(p) });
 		for (int i = 0; i < 6; i++) {
 			float xx = va[i], yy = vb[i], sat = xx < 0 ? 0 : xx > 1 ? 1 : xx;
-			float w[16] = {
-				xx / yy, sqrtf(fabsf(xx)), fmaf(xx, yy, 0.5f), fminf(xx, yy) + fmaxf(xx, yy) * 2,
-				floorf(xx) + ceilf(yy) + truncf(xx) + rintf(yy), expf(xx * 0.125f), logf(fabsf(xx) + 1),
-				sinf(xx) + cosf(yy), (float)(int)xx + (float)(unsigned)fabsf(yy),
-				powf(fabsf(xx) + 0.5f, 1.5f), tanhf(xx) + atan2f(xx, yy),
-				xx / yy + 1 / sqrtf(fabsf(yy) + 1), xx + yy + xx * yy + xx / yy, fmodf(xx, yy), 2,
-				copysignf(xx, yy) + sat };
+			float w[16] = {xx / yy,
+				       sqrtf(fabsf(xx)),
+				       fmaf(xx, yy, 0.5f),
+				       fminf(xx, yy) + fmaxf(xx, yy) * 2,
+				       floorf(xx) + ceilf(yy) + truncf(xx) + rintf(yy),
+				       expf(xx * 0.125f),
+				       logf(fabsf(xx) + 1),
+				       sinf(xx) + cosf(yy),
+				       (float)(int)xx + (float)(unsigned)fabsf(yy),
+				       powf(fabsf(xx) + 0.5f, 1.5f),
+				       tanhf(xx) + atan2f(xx, yy),
+				       xx / yy + 1 / sqrtf(fabsf(yy) + 1),
+				       xx + yy + xx * yy + xx / yy,
+				       fmodf(xx, yy),
+				       2,
+				       copysignf(xx, yy) + sat};
 
 			for (int k = 0; k < 16; k++)
-				close_to((double)fo[i * 16 + k], (double)w[k], 4e-6, "floats", i * 100 + k);
+				close_to((double)fo[i * 16 + k], (double)w[k], 4e-6, "floats",
+					 i * 100 + k);
 		}
 	}
 	{
-		static double va[6] = { 1.5, -2.25, 1e-3, 100.7, 3, -0.5 }, vb[6] = { 0.3, 7, -4.5, 3.3, 2, 11 }, out[48];
+		static double va[6] = {1.5, -2.25, 1e-3, 100.7, 3, -0.5},
+			      vb[6] = {0.3, 7, -4.5, 3.3, 2, 11}, out[48];
 		struct { double *a, *b, *out; } p = { va, vb, out };
 
 		run(l, "doubles", (struct exec_config){ .block = { 6 }, PARAMS(p) });
 		for (int i = 0; i < 6; i++) {
 			double xx = va[i], yy = vb[i];
-			double w[8] = { xx / yy, sqrt(fabs(xx)), fma(xx, yy, 0.5), exp(xx * 0.125) + log(fabs(yy) + 1),
-				sin(xx) + cos(yy), (double)(long long)(xx * 1e10) + (double)(float)yy,
-				pow(fabs(xx) + 0.5, 1.5), floor(xx) + rint(yy) };
+			double w[8] = {xx / yy,
+				       sqrt(fabs(xx)),
+				       fma(xx, yy, 0.5),
+				       exp(xx * 0.125) + log(fabs(yy) + 1),
+				       sin(xx) + cos(yy),
+				       (double)(long long)(xx * 1e10) + (double)(float)yy,
+				       pow(fabs(xx) + 0.5, 1.5),
+				       floor(xx) + rint(yy)};
 
 			for (int k = 0; k < 8; k++)
 				close_to(out[i * 8 + k], w[k], 1e-14, "doubles", i * 100 + k);
@@ -532,7 +593,8 @@ static void check_basic(struct loaded *l)
 		n = 3;
 		run_hooks(l, "asserts", (struct exec_config){ PARAMS(n) }, &h);
 		n = 4;
-		cr_assert_eq(run_fault(l, "asserts", (struct exec_config){ PARAMS(n) }, &h, NULL), EXEC_FAULT_ASSERT);
+		cr_assert_eq(run_fault(l, "asserts", (struct exec_config){PARAMS(n)}, &h, NULL),
+			     EXEC_FAULT_ASSERT);
 		cr_assert(strstr(printed, "Assertion `n == 3` failed"), "%s", printed);
 	}
 }
@@ -580,12 +642,18 @@ static void check_warp(struct loaded *l)
 
 		run(l, "shuffles", (struct exec_config){ .block = { 32 }, PARAMS(p) });
 		for (int i = 0; i < 32; i++) {
-			int w[8] = { 10, i < 3 ? i * 2 : (i - 3) * 2, (i & 7) + 3 > 7 ? i * 2 : (i + 3) * 2, (i ^ 9) * 2,
-				     (i & ~3) | ((i + 1) & 3), (i == 31 ? i : i + 1) * 2, i & 1 ? 31 : 30, 0 };
+			int w[8] = {10,
+				    i < 3 ? i * 2 : (i - 3) * 2,
+				    (i & 7) + 3 > 7 ? i * 2 : (i + 3) * 2,
+				    (i ^ 9) * 2,
+				    (i & ~3) | ((i + 1) & 3),
+				    (i == 31 ? i : i + 1) * 2,
+				    i & 1 ? 31 : 30,
+				    0};
 
 			for (int k = 0; k < 8; k++)
-				cr_expect_eq(b[i * 8 + k], w[k], "shuffles %d.%d: %d instead of %d", i, k, b[i * 8 + k],
-					     w[k]);
+				cr_expect_eq(b[i * 8 + k], w[k], "shuffles %d.%d: %d instead of %d",
+					     i, k, b[i * 8 + k], w[k]);
 		}
 		run(l, "votes", (struct exec_config){ .block = { 32 }, PARAMS(p) });
 		for (int i = 0; i < 32; i++) {
@@ -595,10 +663,11 @@ static void check_warp(struct loaded *l)
 				third |= (int)((unsigned)(k % 3 == 0) << k);
 				five |= (int)((unsigned)(k / 5 == i / 5) << k);
 			}
-			int w[8] = { third, 1, 0, five, (int)(M1 + 1), 496, 0, i < 10 ? 0x3ff : -22 };
+			int w[8] = {third, 1, 0, five, (int)(M1 + 1), 496, 0, i < 10 ? 0x3ff : -22};
 
 			for (int k = 0; k < 8; k++)
-				cr_expect_eq(b[i * 8 + k], w[k], "votes %d.%d: %d instead of %d", i, k, b[i * 8 + k], w[k]);
+				cr_expect_eq(b[i * 8 + k], w[k], "votes %d.%d: %d instead of %d", i,
+					     k, b[i * 8 + k], w[k]);
 		}
 		run(l, "block_votes", (struct exec_config){ .block = { 90 }, PARAMS(p) });
 		for (int i = 0; i < 90; i++) {
@@ -615,7 +684,7 @@ static void check_warp(struct loaded *l)
 		struct { int *count, *slots; } p = { &count, b };
 
 		memset(b, 0, sizeof(b));
-		run(l, "aggregated", (struct exec_config){ .grid = { 2 }, .block = { 64 }, PARAMS(p) });
+		run(l, "aggregated", (struct exec_config){.grid = {2}, .block = {64}, PARAMS(p)});
 		cr_assert_eq(count, 44);
 		for (int i = 0; i < 44; i++)
 			cr_assert_eq(b[i] % 3, 0);
@@ -632,10 +701,14 @@ static void check_warp(struct loaded *l)
 				next[i] = want[(i + 1) % T] + 1;
 			memcpy(want, next, sizeof(want));
 		}
-		run(l, "grid_sync", (struct exec_config){ .grid = { 16 }, .block = { 40 }, .cooperative = true, PARAMS(p) });
+		run(l, "grid_sync",
+		    (struct exec_config){
+			    .grid = {16}, .block = {40}, .cooperative = true, PARAMS(p)});
 		cr_assert_arr_eq(a, want, sizeof(want));
-		/* Without the promise of a cooperative launch there is no workspace: the kernel traps. */
-		cr_assert_eq(run_fault(l, "grid_sync", (struct exec_config){ .block = { 40 }, PARAMS(p) }, NULL, NULL),
+		/* Without the promise of a cooperative launch there is no workspace: the kernel
+		 * traps. */
+		cr_assert_eq(run_fault(l, "grid_sync",
+				       (struct exec_config){.block = {40}, PARAMS(p)}, NULL, NULL),
 			     EXEC_FAULT_TRAP);
 	}
 	for (uint64_t seed = 0; seed < 3; seed++) {
@@ -643,7 +716,8 @@ static void check_warp(struct loaded *l)
 		struct { unsigned *count; int *data; } p = { &count, a };
 
 		memset(a, 0, sizeof(a));
-		run(l, "own_barrier", (struct exec_config){ .grid = { 20 }, .block = { 48 }, .seed = seed, PARAMS(p) });
+		run(l, "own_barrier",
+		    (struct exec_config){.grid = {20}, .block = {48}, .seed = seed, PARAMS(p)});
 		cr_assert_eq(a[20 * 48], 48 * 190);
 	}
 	{
@@ -667,7 +741,13 @@ static void check_warp(struct loaded *l)
 		unsigned long long lv[3] = { 1, 100, 5 };
 		float f = 0;
 		double d = 0;
-		struct { int *i; unsigned *u; unsigned long long *l; float *f; double *d; } p = { iv, uv, lv, &f, &d };
+		struct {
+			int *i;
+			unsigned *u;
+			unsigned long long *l;
+			float *f;
+			double *d;
+		} p = {iv, uv, lv, &f, &d};
 
 		run(l, "atomics", (struct exec_config){ .block = { 64 }, PARAMS(p) });
 		cr_assert_eq(iv[0], 2016);
@@ -693,10 +773,13 @@ static void check_warp(struct loaded *l)
 
 		run(l, "halves", (struct exec_config){ .block = { 8 }, PARAMS(p) });
 		for (int i = 0; i < 8; i++) {
-			close_to((double)out[i * 5], (double)(in[i] + in[i + 1]), 2e-3, "halves", i * 5);
-			close_to((double)out[i * 5 + 1], (double)(in[i] * in[i + 1] + in[i]), 2e-3, "halves", i * 5 + 1);
+			close_to((double)out[i * 5], (double)(in[i] + in[i + 1]), 2e-3, "halves",
+				 i * 5);
+			close_to((double)out[i * 5 + 1], (double)(in[i] * in[i + 1] + in[i]), 2e-3,
+				 "halves", i * 5 + 1);
 			if (i < 3)
-				close_to((double)out[i * 5 + 2], (double)(in[i] * in[i] + in[i + 1] * in[i + 1]), 2e-3,
+				close_to((double)out[i * 5 + 2],
+					 (double)(in[i] * in[i] + in[i + 1] * in[i + 1]), 2e-3,
 					 "halves", i * 5 + 2);
 			close_to((double)out[i * 5 + 3], (double)in[i], 4e-3, "halves", i * 5 + 3);
 			cr_assert_eq(out[i * 5 + 4], in[i] > in[i + 1]);
@@ -714,7 +797,8 @@ static void check_warp(struct loaded *l)
 	}
 	{
 		int live = 0, *p = b;
-		struct exec_hooks h = { .heap_alloc = heap_alloc, .heap_free = heap_free, .user = &live };
+		struct exec_hooks h = {
+			.heap_alloc = heap_alloc, .heap_free = heap_free, .user = &live};
 
 		run_hooks(l, "heap", (struct exec_config){ .block = { 4 }, PARAMS(p) }, &h);
 		cr_assert_eq(live, 0);
@@ -747,7 +831,8 @@ Test(exec, nvcc_here, .timeout = 300)
 		const char *name, *flags;
 		void (*check)(struct loaded *l);
 	} files[] = { { "basic", "-lineinfo", check_basic }, { "warp", "-G", check_warp } };
-	const char *nvcc = access("/usr/local/cuda/bin/nvcc", X_OK) == 0 ? "/usr/local/cuda/bin/nvcc" : "nvcc";
+	const char *nvcc =
+		access("/usr/local/cuda/bin/nvcc", X_OK) == 0 ? "/usr/local/cuda/bin/nvcc" : "nvcc";
 	const char *preload = getenv("LD_PRELOAD");
 	char dir[] = "/tmp/krt-ptx-XXXXXX", cmd[1024];
 
@@ -762,8 +847,8 @@ Test(exec, nvcc_here, .timeout = 300)
 		struct loaded l;
 
 		snprintf(out, sizeof(out), "%s/%s.ptx", dir, files[i].name);
-		snprintf(cmd, sizeof(cmd), "%s -ptx -arch=compute_90 %s -o %s %s/%s.cu", nvcc, files[i].flags, out, PTX_DIR,
-			 files[i].name);
+		snprintf(cmd, sizeof(cmd), "%s -ptx -arch=compute_90 %s -o %s %s/%s.cu", nvcc,
+			 files[i].flags, out, PTX_DIR, files[i].name);
 		cr_assert_eq(system(cmd), 0, "%s", cmd);
 		l = load_file(out);
 		files[i].check(&l);
@@ -784,7 +869,7 @@ Test(exec, spin_on_cpu)
 		volatile int flag = 0;
 		int out = 0;
 		struct { volatile int *flag; int *out; } p = { &flag, &out };
-		struct exec_launch *x = begin(&l, names[k], (struct exec_config){ PARAMS(p) }, NULL);
+		struct exec_launch *x = begin(&l, names[k], (struct exec_config){PARAMS(p)}, NULL);
 
 		for (int i = 0; i < 10; i++)
 			cr_assert_eq(exec_step(x, 1000), EXEC_RUNNING);
@@ -800,8 +885,10 @@ Test(exec, spin_on_cpu)
 Test(exec, spin_on_other_kernel)
 {
 	static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-		".visible .entry set(.param .u64 f) { .reg .u64 %a; ld.param.u64 %a, [f]; st.release.gpu.u32 [%a], 7; ret; }";
-	struct loaded l = load_file(PTX_DIR "/warp.ptx"), s = load_text(text, sizeof(text) - 1, "set");
+				   ".visible .entry set(.param .u64 f) { .reg .u64 %a; "
+				   "ld.param.u64 %a, [f]; st.release.gpu.u32 [%a], 7; ret; }";
+	struct loaded l = load_file(PTX_DIR "/warp.ptx"),
+		      s = load_text(text, sizeof(text) - 1, "set");
 	int flag = 0, out = 0;
 	struct { int *flag, *out; } p = { &flag, &out };
 	int *q = &flag;
@@ -817,7 +904,7 @@ Test(exec, spin_on_other_kernel)
 	exec_end(b);
 	/* Ended before it is done: nothing leaks, nothing runs on. */
 	flag = 0;
-	a = begin(&l, "spin", (struct exec_config){ .grid = { 3 }, .block = { 64 }, PARAMS(p) }, NULL);
+	a = begin(&l, "spin", (struct exec_config){.grid = {3}, .block = {64}, PARAMS(p)}, NULL);
 	cr_assert_eq(exec_step(a, 5000), EXEC_RUNNING);
 	exec_end(a);
 	unload(&l);
@@ -829,7 +916,8 @@ Test(exec, budget)
 	struct loaded l = load_file(PTX_DIR "/basic.ptx");
 	static float x[1000], y[1000];
 	struct { int n; float a; float *x, *y; } p = { 1000, 2, x, y };
-	struct exec_launch *e = begin(&l, "saxpy", (struct exec_config){ .grid = { 4 }, .block = { 256 }, PARAMS(p) }, NULL);
+	struct exec_launch *e = begin(
+		&l, "saxpy", (struct exec_config){.grid = {4}, .block = {256}, PARAMS(p)}, NULL);
 	uint64_t before;
 	unsigned steps = 0;
 
@@ -840,7 +928,8 @@ Test(exec, budget)
 		steps++;
 		if (exec_step(e, 1) != EXEC_RUNNING)
 			break;
-		cr_assert_leq(exec_instructions(e) - before, 600, "a step of one instruction ran far more");
+		cr_assert_leq(exec_instructions(e) - before, 600,
+			      "a step of one instruction ran far more");
 	} while (steps < 100000);
 	cr_assert_eq(exec_step(e, 1), EXEC_DONE);
 	cr_assert_gt(steps, 30);
@@ -856,16 +945,19 @@ static void trace_order(struct loaded *l, uint64_t seed, uint32_t *list)
 	uint32_t count = 0;
 	struct { uint32_t *list, *count; } p = { list, &count };
 
-	run(l, "order", (struct exec_config){ .grid = { 8 }, .block = { 128 }, .seed = seed, PARAMS(p) });
+	run(l, "order", (struct exec_config){.grid = {8}, .block = {128}, .seed = seed, PARAMS(p)});
 	cr_assert_eq(count, 1024);
 }
 
 Test(exec, seeds)
 {
 	static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-		".visible .entry order(.param .u64 l, .param .u64 c) { .reg .u64 %l, %c, %i; .reg .u32 %n, %t;\n"
-		"ld.param.u64 %l, [l]; ld.param.u64 %c, [c]; atom.global.add.u32 %n, [%c], 1; mul.wide.u32 %i, %n, 4;\n"
-		"add.u64 %l, %l, %i; mad.lo.u32 %t, %ctaid.x, %ntid.x, %tid.x; st.global.u32 [%l], %t; ret; }";
+				   ".visible .entry order(.param .u64 l, .param .u64 c) { .reg "
+				   ".u64 %l, %c, %i; .reg .u32 %n, %t;\n"
+				   "ld.param.u64 %l, [l]; ld.param.u64 %c, [c]; "
+				   "atom.global.add.u32 %n, [%c], 1; mul.wide.u32 %i, %n, 4;\n"
+				   "add.u64 %l, %l, %i; mad.lo.u32 %t, %ctaid.x, %ntid.x, %tid.x; "
+				   "st.global.u32 [%l], %t; ret; }";
 	struct loaded l = load_text(text, sizeof(text) - 1, "order");
 	static uint32_t a[1024], b[1024], c[1024];
 
@@ -915,24 +1007,33 @@ Test(exec, faults)
 	struct exec_hooks h = { .mem_check = window_check, .user = &w };
 	struct { int *p, n; } p = { buf, 64 };
 	struct exec_fault f;
-	static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
-		".visible .entry misaligned(.param .u64 p) {\n.reg .u64 %a; .reg .u32 %x; ld.param.u64 %a, [p];\n"
+	static const char text[] =
+		".version 8.0\n.target sm_80\n.address_size 64\n"
+		".visible .entry misaligned(.param .u64 p) {\n.reg .u64 %a; .reg .u32 %x; "
+		"ld.param.u64 %a, [p];\n"
 		"ld.global.u32 %x, [%a+2]; ret; }\n"
-		".visible .entry shared_oob() { .shared .u32 s[4]; .reg .u32 %x; ld.shared.u32 %x, [s+16]; ret; }\n"
-		".visible .entry local_oob() { .local .u32 s[4]; .reg .u32 %x; ld.local.u32 %x, [s+200000]; ret; }\n"
+		".visible .entry shared_oob() { .shared .u32 s[4]; .reg .u32 %x; ld.shared.u32 %x, "
+		"[s+16]; ret; }\n"
+		".visible .entry local_oob() { .local .u32 s[4]; .reg .u32 %x; ld.local.u32 %x, "
+		"[s+200000]; ret; }\n"
 		".visible .entry param_write(.param .u64 p) { st.param.u32 [p], 1; ret; }\n"
 		".visible .entry trapped() { trap; }\n"
-		".visible .entry bad_call(.param .u64 p) { .reg .u64 %f; ld.param.u64 %f, [p]; P: .callprototype _ ();\n"
+		".visible .entry bad_call(.param .u64 p) { .reg .u64 %f; ld.param.u64 %f, [p]; P: "
+		".callprototype _ ();\n"
 		" call %f, P; ret; }\n"
-		".visible .entry half_barrier() { .reg .pred %p; setp.eq.u32 %p, %tid.x, 0; @%p bra X; bar.sync 0; ret;\n"
+		".visible .entry half_barrier() { .reg .pred %p; setp.eq.u32 %p, %tid.x, 0; @%p "
+		"bra X; bar.sync 0; ret;\n"
 		" X: bar.sync 1; ret; }\n"
-		".visible .entry half_shuffle() { .reg .pred %p; .reg .u32 %x; setp.eq.u32 %p, %tid.x, 0; @%p bra X;\n"
+		".visible .entry half_shuffle() { .reg .pred %p; .reg .u32 %x; setp.eq.u32 %p, "
+		"%tid.x, 0; @%p bra X;\n"
 		" shfl.sync.idx.b32 %x, 1, 0, 31, -1; ret; X: bar.sync 0; ret; }\n"
-		".visible .entry exited_ok() { .reg .pred %p; setp.eq.u32 %p, %tid.x, 0; @%p exit; bar.sync 0;\n"
+		".visible .entry exited_ok() { .reg .pred %p; setp.eq.u32 %p, %tid.x, 0; @%p exit; "
+		"bar.sync 0;\n"
 		" .reg .u32 %x; shfl.sync.idx.b32 %x, 1, 0, 31, -1; ret; }\n";
 
-	cr_assert_eq(run_fault(&l, "out_of_bounds", (struct exec_config){ .grid = { 3 }, .block = { 32 }, PARAMS(p) }, &h,
-			       &f), EXEC_FAULT_ADDRESS);
+	cr_assert_eq(run_fault(&l, "out_of_bounds",
+			       (struct exec_config){.grid = {3}, .block = {32}, PARAMS(p)}, &h, &f),
+		     EXEC_FAULT_ADDRESS);
 	cr_assert_eq(f.addr, (uint64_t)(uintptr_t)(buf + 64));
 	cr_assert_eq(f.size, 4);
 	cr_assert_eq(f.access, EXEC_WRITE);
@@ -944,17 +1045,22 @@ Test(exec, faults)
 	unload(&l);
 
 	t = load_text(text, sizeof(text) - 1, "faults");
-	cr_assert_eq(run_fault(&t, "misaligned", (struct exec_config){ PARAMS(p) }, &h, &f), EXEC_FAULT_MISALIGNED);
+	cr_assert_eq(run_fault(&t, "misaligned", (struct exec_config){PARAMS(p)}, &h, &f),
+		     EXEC_FAULT_MISALIGNED);
 	cr_assert_eq(f.line, 6);
-	cr_assert_eq(run_fault(&t, "shared_oob", (struct exec_config){ 0 }, &h, &f), EXEC_FAULT_ADDRESS);
+	cr_assert_eq(run_fault(&t, "shared_oob", (struct exec_config){0}, &h, &f),
+		     EXEC_FAULT_ADDRESS);
 	cr_assert_eq(f.addr, 16);
-	cr_assert_eq(run_fault(&t, "local_oob", (struct exec_config){ 0 }, &h, NULL), EXEC_FAULT_ADDRESS);
-	cr_assert_eq(run_fault(&t, "param_write", (struct exec_config){ 0 }, &h, NULL), EXEC_FAULT_ADDRESS);
-	cr_assert_eq(run_fault(&t, "trapped", (struct exec_config){ 0 }, &h, NULL), EXEC_FAULT_TRAP);
-	cr_assert_eq(run_fault(&t, "bad_call", (struct exec_config){ PARAMS(p) }, &h, NULL), EXEC_FAULT_PC);
-	cr_assert_eq(run_fault(&t, "half_barrier", (struct exec_config){ .block = { 64 } }, &h, NULL),
+	cr_assert_eq(run_fault(&t, "local_oob", (struct exec_config){0}, &h, NULL),
+		     EXEC_FAULT_ADDRESS);
+	cr_assert_eq(run_fault(&t, "param_write", (struct exec_config){0}, &h, NULL),
+		     EXEC_FAULT_ADDRESS);
+	cr_assert_eq(run_fault(&t, "trapped", (struct exec_config){0}, &h, NULL), EXEC_FAULT_TRAP);
+	cr_assert_eq(run_fault(&t, "bad_call", (struct exec_config){PARAMS(p)}, &h, NULL),
+		     EXEC_FAULT_PC);
+	cr_assert_eq(run_fault(&t, "half_barrier", (struct exec_config){.block = {64}}, &h, NULL),
 		     EXEC_FAULT_DEADLOCK);
-	cr_assert_eq(run_fault(&t, "half_shuffle", (struct exec_config){ .block = { 64 } }, &h, NULL),
+	cr_assert_eq(run_fault(&t, "half_shuffle", (struct exec_config){.block = {64}}, &h, NULL),
 		     EXEC_FAULT_DEADLOCK);
 	run_hooks(&t, "exited_ok", (struct exec_config){ .block = { 64 } }, &h);
 	unload(&t);
@@ -982,10 +1088,12 @@ Test(exec, recorded_accesses)
 
 Test(exec, configurations)
 {
-	static const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+	static const char text[] =
+		".version 8.0\n.target sm_80\n.address_size 64\n"
 		".visible .entry small() .maxntid 64, 2, 1 .minnctapersm 2 { ret; }\n"
 		".visible .entry exact() .reqntid 32, 2 { ret; }\n"
-		".visible .entry big() { .shared .b8 s[40000]; .reg .u32 %r<100>; .local .b8 l[100]; mov.u32 %r1, s;\n"
+		".visible .entry big() { .shared .b8 s[40000]; .reg .u32 %r<100>; .local .b8 "
+		"l[100]; mov.u32 %r1, s;\n"
 		" mov.u32 %r2, %r1; ret; }\n"
 		".visible .entry empty() { }\n"
 		".const .b8 c[12];\n";
@@ -997,17 +1105,18 @@ Test(exec, configurations)
 		struct exec_config c;
 		const char *say;
 	} bad[] = {
-		{ "small", { .grid = { 1, 1, 1 }, .block = { 129, 1, 1 } }, ".maxntid" },
-		{ "exact", { .grid = { 1, 1, 1 }, .block = { 64, 1, 1 } }, ".reqntid" },
-		{ "empty", { .grid = { 0, 1, 1 }, .block = { 64, 1, 1 } }, "is 0" },
-		{ "empty", { .grid = { 1, 1, 1 }, .block = { 64, 32, 1 } }, "1024 threads" },
-		{ "empty", { .grid = { 1, 1, 1 }, .block = { 1, 1, 65 } }, "1024 threads" },
-		{ "empty", { .grid = { 1, 70000, 1 }, .block = { 1, 1, 1 } }, "grid" },
-		{ "big", { .grid = { 1, 1, 1 }, .block = { 1, 1, 1 }, .shared = 200000 }, "shared" },
+		{"small", {.grid = {1, 1, 1}, .block = {129, 1, 1}}, ".maxntid"},
+		{"exact", {.grid = {1, 1, 1}, .block = {64, 1, 1}}, ".reqntid"},
+		{"empty", {.grid = {0, 1, 1}, .block = {64, 1, 1}}, "is 0"},
+		{"empty", {.grid = {1, 1, 1}, .block = {64, 32, 1}}, "1024 threads"},
+		{"empty", {.grid = {1, 1, 1}, .block = {1, 1, 65}}, "1024 threads"},
+		{"empty", {.grid = {1, 70000, 1}, .block = {1, 1, 1}}, "grid"},
+		{"big", {.grid = {1, 1, 1}, .block = {1, 1, 1}, .shared = 200000}, "shared"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		cr_expect_null(exec_begin(exec_function(l.em, bad[i].name), &bad[i].c, NULL, err, sizeof(err)));
+		cr_expect_null(exec_begin(exec_function(l.em, bad[i].name), &bad[i].c, NULL, err,
+					  sizeof(err)));
 		cr_expect(strstr(err, bad[i].say), "%s", err);
 	}
 	run(&l, "exact", (struct exec_config){ .block = { 32, 2 } });
@@ -1062,8 +1171,13 @@ static void try_all(struct ptx_module *m, char *buf, unsigned *ran)
 	for (unsigned i = 0; i < exec_functions(em); i++) {
 		uint64_t params[64];
 		struct exec_hooks h = { .mem_check = buffer_only, .print = no_print, .user = buf };
-		struct exec_config c = { .grid = { 2, 1, 1 }, .block = { 40, 1, 1 }, .seed = rnd(3), .shared = 512,
-					 .cooperative = true, .params = params, .params_size = sizeof(params) };
+		struct exec_config c = {.grid = {2, 1, 1},
+					.block = {40, 1, 1},
+					.seed = rnd(3),
+					.shared = 512,
+					.cooperative = true,
+					.params = params,
+					.params_size = sizeof(params)};
 		struct exec_launch *l;
 
 		for (unsigned k = 0; k < 64; k++)
@@ -1097,9 +1211,13 @@ static void shuffle_words(char *text, size_t len)
 
 Test(exec, fuzz, .timeout = 240)
 {
-	static const char *const files[] = { PTX_DIR "/small.ptx", PTX_DIR "/warp.ptx", PTX_DIR "/basic.ptx" };
+	static const char *const files[] = {PTX_DIR "/small.ptx", PTX_DIR "/warp.ptx",
+					    PTX_DIR "/basic.ptx"};
 	const char *preload = getenv("LD_PRELOAD"), *env = getenv("KRT_PTX_FUZZ");
-	unsigned rounds = env ? (unsigned)atoi(env) : preload && strstr(preload, "valgrind") ? 60 : 300, ran = 0;
+	unsigned rounds = env					   ? (unsigned)atoi(env)
+			  : preload && strstr(preload, "valgrind") ? 60
+								   : 300,
+		 ran = 0;
 	char *buf = calloc(1, 4096), *text = malloc(1 << 20), *copy = malloc(1 << 20);
 
 	cr_assert(buf && text && copy);
