@@ -413,8 +413,8 @@ static const struct module *find(const struct krt_symbols *s, unsigned process,
 static void fold_cudart(struct krt_stack *st)
 {
 	static const char *const prefix[] = {
-		"__cudart",	  "libcudart_static_",		 "cudart::",
-		"__cudaRegister", "__cudaPushCallConfiguration",
+		"__cudart", "libcudart_static_", "cudart::",
+		"__cudaRegister", "__cudaPushCallConfiguration", "__cudaLaunchKernel", /* of 13.0's header */
 	};
 	static const char stub[] = "__device_stub_";
 	char kernel[1024] = "";

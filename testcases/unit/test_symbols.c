@@ -245,6 +245,7 @@ Test(symbols, cudart_and_launch_stubs_are_no_call_site)
 		{"cudaError cudaLaunchKernel<char>(char const*, dim3, dim3, void**, unsigned long, "
 		 "CUstream_st*)",
 		 true},
+		{"__cudaLaunchKernel_helper", true},
 		{"__device_stub__Z5saxpyfPf(float, float*)", true},
 		{"saxpy(float, float*)", true},
 		{"step()", false},
@@ -252,13 +253,13 @@ Test(symbols, cudart_and_launch_stubs_are_no_call_site)
 	};
 	struct krt_symbols *s = krt_symbols_new();
 	struct krt_arena *a = krt_arena_new();
-	struct krt_frame f[8] = { { .internal = true } };
-	struct krt_stack st = { .depth = 8, .frame = f };
+	struct krt_frame f[9] = { { .internal = true } };
+	struct krt_stack st = { .depth = 9, .frame = f };
 
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 9; i++)
 		f[i].function = want[i].function;
 	krt_symbols_stack(s, 0, &st, a);
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 9; i++)
 		cr_assert_eq(st.frame[i].internal, want[i].internal, "%s", want[i].function);
 	krt_symbols_destroy(s);
 	krt_arena_destroy(a);
