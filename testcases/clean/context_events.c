@@ -23,8 +23,8 @@ int main(void)
 	there = stream_nb("there");
 	out = device_u32("out", 2 * N);
 	CU(cuCtxWaitEvent(other, e));
-	CU(cuMemcpyDtoDAsync(out, x, 4 * N, there));
-	CU(cuMemcpyDtoDAsync(out + 4 * N, y, 4 * N, there));
+	CU(cuMemcpyPeerAsync(out, other, x, prog_context, 4 * N, there));
+	CU(cuMemcpyPeerAsync(out + 4 * N, other, y, prog_context, 4 * N, there));
 	check_u32("out[0]", get_u32(out, 0), 1);
 	check_u32("out[N]", get_u32(out, N), 2);
 	context_end(other);

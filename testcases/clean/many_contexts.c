@@ -13,7 +13,7 @@ int main(void)
 	prog_start();
 	CUcontext c[CONTEXTS];
 	struct prog_kernels k[CONTEXTS];
-	CUdeviceptr d[CONTEXTS], sum = device_u32("sum", N);
+	CUdeviceptr d[CONTEXTS], sum = device_u32("sum", N), part = device_u32("part", N);
 	CUevent e[CONTEXTS];
 	CUstream s = stream_nb("sum");
 
@@ -21,7 +21,7 @@ int main(void)
 	for (uint32_t i = 0; i < CONTEXTS; i++) {
 		c[i] = context_new();
 		prog_load(&k[i]);
-		d[i] = device_u32("part", N);
+		d[i] = device_u32("there", N);
 		e[i] = event();
 		/* Plain stream 0 of this context. */
 		CU(cuMemsetD32(d[i], i, N));
@@ -32,9 +32,10 @@ int main(void)
 	CU(cuCtxSetCurrent(prog_context));
 	for (int i = 0; i < CONTEXTS; i++) {
 		CU(cuStreamWaitEvent(s, e[i], 0));
-		READS(s, d[i], 4 * N);
+		CU(cuMemcpyPeerAsync(part, prog_context, d[i], c[i], 4 * N, s));
+		READS(s, part, 4 * N);
 		UPDATES(s, sum, 4 * N);
-		ADD(s, sum, d[i], N, 0);
+		ADD(s, sum, part, N, 0);
 	}
 	check_u32("sum[0]", get_u32(sum, 0), 10 * CONTEXTS + CONTEXTS * (CONTEXTS - 1) / 2);
 	for (int i = 0; i < CONTEXTS; i++)

@@ -36,7 +36,7 @@ int main(void)
 	void *args[] = {&d};
 
 	CU(cuModuleLoadData(&module, ptx));
-	CU(cuModuleGetFunction(&apply, module, "apply"));
+	apply = prog_kernel(module, "apply");
 	CU(cuModuleGetGlobal(&scale, &bytes, module, "scale"));
 	MUST(bytes == 4);
 	CU(cuLaunchKernel(apply, 1, 1, 1, N, 1, 1, 0, s, args, NULL));

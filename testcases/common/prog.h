@@ -272,21 +272,31 @@ static inline uint64_t prog_cycles(void)
 }
 #define SLOW prog_cycles()
 
+static inline CUfunction prog_kernel(CUmodule module, const char *name)
+{
+	CUfunction f;
+
+	CU(cuModuleGetFunction(&f, module, name));
+	/* A lazy load may wait for the device, at a kernel's first launch. */
+	CU(cuFuncLoad(f));
+	return f;
+}
+
 /* Loads the kernels into the current context. */
 static inline void prog_load(struct prog_kernels *k)
 {
 	CU(cuModuleLoadData(&k->module, prog_ptx));
-	CU(cuModuleGetFunction(&k->spin, k->module, "spin"));
-	CU(cuModuleGetFunction(&k->fill, k->module, "fill"));
-	CU(cuModuleGetFunction(&k->copy, k->module, "copy"));
-	CU(cuModuleGetFunction(&k->add, k->module, "add"));
-	CU(cuModuleGetFunction(&k->inc, k->module, "inc"));
-	CU(cuModuleGetFunction(&k->tally, k->module, "tally"));
-	CU(cuModuleGetFunction(&k->maybe, k->module, "maybe"));
-	CU(cuModuleGetFunction(&k->await, k->module, "await"));
-	CU(cuModuleGetFunction(&k->packed, k->module, "packed"));
-	CU(cuModuleGetFunction(&k->scalar, k->module, "scalar"));
-	CU(cuModuleGetFunction(&k->meet, k->module, "meet"));
+	k->spin = prog_kernel(k->module, "spin");
+	k->fill = prog_kernel(k->module, "fill");
+	k->copy = prog_kernel(k->module, "copy");
+	k->add = prog_kernel(k->module, "add");
+	k->inc = prog_kernel(k->module, "inc");
+	k->tally = prog_kernel(k->module, "tally");
+	k->maybe = prog_kernel(k->module, "maybe");
+	k->await = prog_kernel(k->module, "await");
+	k->packed = prog_kernel(k->module, "packed");
+	k->scalar = prog_kernel(k->module, "scalar");
+	k->meet = prog_kernel(k->module, "meet");
 }
 
 /* Device 0, its primary context, the kernels. */

@@ -14,12 +14,14 @@ enum { N = 2048 };
 int main(void)
 {
 	prog_start();
-	CUdeviceptr d = device_u32("d", N);
+	CUdeviceptr d = device_u32("d", N), two;
 	CUevent e = event();
 	CUcontext other;
 
 	set_now(d, 0, N);
 	other = context_new();
+	two = device_u32("two", N);
+	set_now(two, 2, N);
 	CU(cuCtxSetCurrent(prog_context));
 	NOTHING(NULL);
 	SPIN(NULL, SLOW);
@@ -31,7 +33,7 @@ int main(void)
 #ifdef FIXED
 	CU(cuStreamWaitEvent(NULL, e, 0));
 #endif
-	CU(cuMemsetD32Async(d, 2, N, NULL));
+	CU(cuMemcpyPeerAsync(d, prog_context, two, other, 4 * N, NULL));
 	CU(cuCtxSynchronize());
 	CU(cuCtxSetCurrent(prog_context));
 	check_u32("d[0]", get_u32(d, 0), 2);
