@@ -312,13 +312,28 @@ static bool check(struct krt_engine *e, const struct krt_call *c, const struct c
 	return true;
 }
 
+#define HOST_ROWS_MAX 65536
+
+static void host_side(struct krt_engine *e, const struct krt_call *c, struct krt_shape s, bool write)
+{
+	uint64_t left = HOST_ROWS_MAX;
+
+	krt_shape_join(&s);
+	for (uint64_t z = 0; z < s.slices; z++)
+		for (uint64_t y = 0; y < s.rows; y++) {
+			if (!left--) {
+				krt_reason(e, KRT_REASON_ROWS, "%s", c->api->base);
+				return;
+			}
+			krt_touch_host(e, c, s.addr + z * s.slice_pitch + y * s.pitch, s.width, write);
+		}
+}
+
 /* A copy that the CPU does itself: when it returns it is done. */
 static void host_copy(struct krt_engine *e, const struct krt_call *c, const struct copy *k)
 {
-	for (uint64_t y = 0; y < k->dst.rows && y < 65536; y++) {
-		krt_touch_host(e, c, k->src.addr + y * k->src.pitch, k->src.width, false);
-		krt_touch_host(e, c, k->dst.addr + y * k->dst.pitch, k->dst.width, true);
-	}
+	host_side(e, c, k->src, false);
+	host_side(e, c, k->dst, true);
 }
 
 static void touch_copy(struct krt_engine *e, const struct krt_call *c, const struct copy *k,

@@ -223,6 +223,8 @@ struct krt_touch {
 	const struct krt_mem *only; /* what lies outside is left alone (it is out of bounds) */
 };
 
+/* Rows and slices without gaps become one. */
+void krt_shape_join(struct krt_shape *s);
 void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s);
 /* A kernel's parameter holds `addr`; plain: the parameter is exactly that pointer. */
 void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define ANCHORS_MAX 4096       /* remembered pointers of one space */
-#define ROWS_MAX    (1u << 18) /* beyond, only the allocation is noted as used */
+#define ROWS_MAX    (1u << 18) /* beyond, only the allocation is noted as used, and coverage says so */
 #define USERS_PRUNE 12
 
 bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
@@ -365,27 +365,33 @@ static void touch_done(struct krt_engine *e, const struct krt_touch *t, const st
 		krt_sweep(e);
 }
 
+void krt_shape_join(struct krt_shape *s)
+{
+	if (s->rows > 1 && s->pitch == s->width && s->width <= UINT64_MAX / s->rows) {
+		s->width *= s->rows;
+		s->rows = 1;
+	}
+	if (s->rows == 1 && s->slices > 1 && s->slice_pitch == s->width &&
+	    s->width <= UINT64_MAX / s->slices) {
+		s->width *= s->slices;
+		s->slices = 1;
+	}
+}
+
 void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *shape)
 {
 	struct krt_shape s = *shape;
 
 	if (!e->judge || !s.width || !s.rows || !s.slices || t->stream->ctx->sticky)
 		return;
-	if (s.rows > 1 && s.pitch == s.width &&
-	    s.width <= UINT64_MAX / s.rows) { /* rows without gaps */
-		s.width *= s.rows;
-		s.rows = 1;
-	}
-	if (s.rows == 1 && s.slices > 1 && s.slice_pitch == s.width &&
-	    s.width <= UINT64_MAX / s.slices) {
-		s.width *= s.slices;
-		s.slices = 1;
-	}
+	krt_shape_join(&s);
 	if (s.slices <= ROWS_MAX && s.rows <= ROWS_MAX / s.slices)
 		for (uint64_t z = 0; z < s.slices; z++)
 			for (uint64_t y = 0; y < s.rows; y++)
 				touch_range(e, t, &s, s.addr + z * s.slice_pitch + y * s.pitch,
 					    s.width);
+	else
+		krt_reason(e, KRT_REASON_ROWS, "%s", krt_api[t->op->api].base);
 	touch_done(e, t, &s);
 }
 

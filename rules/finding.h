@@ -93,7 +93,8 @@ struct krt_finding {
 	X(GRAPH, "a graph could not be read")                                             \
 	X(STICKY, "a sticky error ended the judgement of a context")                      \
 	X(INTERNAL, "a failure of krtsan's own")                                          \
-	X(LOST, "a process of the tree was lost")
+	X(LOST, "a process of the tree was lost")                                         \
+	X(ROWS, "a strided access of too many rows was not compared")
 enum krt_reason {
 #define X(name, text) KRT_REASON_##name,
 	KRT_REASONS(X)

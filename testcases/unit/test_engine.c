@@ -1324,6 +1324,26 @@ Test(sticky, ends_judgement)
 	krt_engine_destroy(w.e);
 }
 
+/* Rows that are too many to compare are not passed over in silence. */
+Test(coverage, too_many_rows)
+{
+	for (int over = 0; over < 2; over++) {
+		struct world w;
+		struct krt_report *r;
+
+		open3(&w);
+		alloc(&w, DEV + 0x1000000, 64u << 20);
+		for (int i = 0; i < 2; i++)
+			call(&w, cuMemsetD2D8Async, A(DEV + 0x1000000 + i), A(2), A(0), A(1),
+			     A((1u << 18) + over), A(i ? S2 : S1));
+		r = world_report(&w);
+		cr_assert_eq(r->nfindings, 0);
+		cr_assert_eq(!!(r->process[0].coverage.reasons & 1u << KRT_REASON_ROWS), over);
+		krt_report_destroy(r);
+		krt_engine_destroy(w.e);
+	}
+}
+
 Test(failed, orders_and_touches_nothing)
 {
 	struct world w;
