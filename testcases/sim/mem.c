@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -219,10 +220,15 @@ bool mem_was_dev(uint64_t addr, size_t n)
 static void arena_open(struct arena *a, uint64_t hint, uint64_t size)
 {
 	void *p = MAP_FAILED;
+	struct rlimit limit;
 
 	if (a->base)
 		return;
-	for (; size >= (64u << 20) && p == MAP_FAILED; size /= 2) {
+	/* Where address space is limited, the program needs most of it. */
+	if (!getrlimit(RLIMIT_AS, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		while (size > limit.rlim_cur / (4 * sim_opt.devices))
+			size /= 2;
+	for (; size >= (1u << 20) && p == MAP_FAILED; size /= 2) {
 		int prot = PROT_READ | PROT_WRITE, fl = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
 		p = mmap((void *)hint, size, prot, fl | MAP_FIXED_NOREPLACE, -1, 0);
