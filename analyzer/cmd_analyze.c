@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,6 +141,7 @@ int krt_cmd_analyze(int argc, char **argv)
 
 	if (!o)
 		return krt_fail("analyze: no memory");
+	signal(SIGXFSZ, SIG_IGN); /* a report that is too long is that report's failure */
 	next = krt_cli_parse(&usage, argc, argv, o, &code);
 	if (next < 0)
 		goto out;

@@ -283,7 +283,8 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 	char *library = krt_cli_library(), *simulator = NULL, *file = NULL, *options = NULL;
 	int pipefd[2] = { -1, -1 }, err = 0, code = KRT_EXIT_FAILED;
 	const char *why;
-	struct rlimit files;
+	static const int wide[] = { RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_DATA };
+	struct rlimit limit;
 	sigset_t set, old;
 	void (*chld)(int);
 	ssize_t n;
@@ -355,12 +356,17 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 		krt_fail("run: %s: cannot be executed: %s", argv[0], strerror(err));
 		goto unblock;
 	}
-	/* Each thread of each process has a file, and a closed stderr must not kill us. */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	/*
+	 * Each thread of each process has a file, a trace and a report may be long,
+	 * and neither a closed stderr nor a file limit must kill us.
+	 */
+	for (unsigned i = 0; i < sizeof(wide) / sizeof(*wide); i++)
+		if (!getrlimit(wide[i], &limit)) {
+			limit.rlim_cur = limit.rlim_max;
+			setrlimit(wide[i], &limit);
+		}
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	code = 0;
 	goto out;
 unblock:

@@ -38,6 +38,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -398,7 +399,24 @@ struct job {
 	bool keep_stdout;
 	bool follow;          /* an early reader: not waited for */
 	volatile int error;   /* errno of exec */
+	char *stack[2];       /* of the one in between and of krtsan's */
 };
+
+/*
+ * Where the program has lowered its own limits, its report needs more: what the
+ * hard limit allows.  Not the stack (it decides where mappings go), not the core.
+ */
+static void widen_limits(void)
+{
+	static const int wide[] = { RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_NOFILE, RLIMIT_CPU };
+	struct rlimit lim;
+
+	for (unsigned i = 0; i < sizeof wide / sizeof *wide; i++)
+		if (!syscall(SYS_prlimit64, 0, wide[i], NULL, &lim) && lim.rlim_cur != lim.rlim_max) {
+			lim.rlim_cur = lim.rlim_max;
+			syscall(SYS_prlimit64, 0, wide[i], &lim, NULL);
+		}
+}
 
 /* In a child that shares our memory and has all signals blocked: runs krtsan. */
 static int run_krtsan(void *data)
@@ -410,6 +428,7 @@ static int run_krtsan(void *data)
 
 	sigaction(SIGCHLD, &def, NULL);
 	sigaction(SIGPIPE, &def, NULL);
+	widen_limits();
 	null = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
 	syscall(SYS_dup3, null, 0, 0);
 	if (!job->keep_stdout)
@@ -430,7 +449,7 @@ static int run_krtsan(void *data)
 	return 127;
 }
 
-#define JOB_STACK 65536
+#define JOB_STACK 16384
 
 /*
  * The one in between: its child is krtsan, so that neither the program's wait
@@ -440,46 +459,40 @@ static int run_krtsan(void *data)
 static int between(void *data)
 {
 	struct job *job = data;
-	char *stack = krt_map(JOB_STACK);
 	struct sigaction def = { .sa_handler = SIG_DFL };
 	int pid, status;
 
 	sigaction(SIGCHLD, &def, NULL);
-	if (!stack) {
-		job->error = ENOMEM;
-		syscall(SYS_exit, 1);
-	}
-	pid = clone(run_krtsan, stack + JOB_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, job);
+	pid = clone(run_krtsan, job->stack[1] + JOB_STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, job);
 	if (pid < 0)
 		job->error = errno;
 	else if (!job->follow || job->error)
 		while (syscall(SYS_wait4, pid, &status, 0, NULL) < 0 && errno == EINTR)
 			;
-	krt_unmap(stack, JOB_STACK);
 	syscall(SYS_exit, 0);
 	return 0;
 }
 
 static int run_job(struct job *job)
 {
-	char *stack = krt_map(JOB_STACK);
+	/* not mapped when needed: the program may have used up its address space */
+	static _Alignas(16) char stacks[2][2][JOB_STACK];
 	sigset_t all, old;
 	int pid, status;
 
-	if (!stack)
-		return -ENOMEM;
+	job->stack[0] = stacks[job->follow][0];
+	job->stack[1] = stacks[job->follow][1];
 	job->error = 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	/* no exit signal: not a child that wait() sees */
-	pid = clone(between, stack + JOB_STACK, CLONE_VM | CLONE_VFORK, job);
+	pid = clone(between, job->stack[0] + JOB_STACK, CLONE_VM | CLONE_VFORK, job);
 	if (pid < 0)
 		job->error = errno;
 	else
 		while (syscall(SYS_wait4, pid, &status, __WCLONE, NULL) < 0 && errno == EINTR)
 			;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	krt_unmap(stack, JOB_STACK);
 	return -job->error;
 }
 

@@ -118,6 +118,8 @@ t 'stdin is the program'"'"'s' 0 sh -c 'echo hello | "$1" run -- cat' - "$krtsan
 t 'preload of others stays first' 0 env LD_PRELOAD=libm.so.6 "$krtsan" run -- sh -c 'echo $LD_PRELOAD'
 prints "^libm.so.6:$build/libkrtsan.so$"
 t 'a closed stderr' 0 sh -c '"$1" run -- true 2>&-' - "$krtsan"
+t 'a file limit below the report' 125 sh -c 'ulimit -f 1; exec "$1" run --report=json:long.json -- true' - "$krtsan"
+says 'report: long.json: cannot be written: File too large'
 t 'a full disk for the report' 125 run --report=json:/dev/full -- true; says 'report: /dev/full: cannot be written'
 t 'an unwritable report' 125 run --report=json:no/where.json -- true; says 'no/where.json: cannot be written'
 t 'an unwritable report, failing program' 9 run --report=json:no/where.json -- sh -c 'exit 9'
@@ -136,6 +138,7 @@ t 'clean' 0 sim -- "$tree" init clean; says 'clean; analysis complete'; count er
 t 'race' 66 sim --report=json:race.json -- "$tree" init race; says 'krtsan: error KRT-RACE-WAW (certain)'
 says 'SUMMARY: krtsan: error KRT-RACE-WAW tree.c:'; says '1 error, 0 warnings, 0 notes; findings; analysis complete'
 says 'at .*tree.c:[0-9]* race <- .*tree.c:[0-9]* act'; holds race.json '"verdict": "findings"'
+t 'race: little address space' 66 sh -c 'ulimit -v 400000; exec "$1" run --sim -- "$2" init race' - "$krtsan" "$tree"
 t 'race: other exit code' 42 sim --exitcode=42 -- "$tree" init race
 t 'race: --error-exitcode' 43 sim --error-exitcode=43 -- "$tree" init race
 t 'race: never' 0 sim --fail-on=never -- "$tree" init race; says KRT-RACE-WAW
@@ -148,6 +151,7 @@ t 'output is not disturbed' 66 sim -- "$tree" init race print done; stdout_is 'd
 t 'bare clean' 0 bare "$tree" init clean; says 'clean; analysis complete'
 t 'bare race' 66 bare "$tree" init race print done; says KRT-RACE-WAW; stdout_is 'done\n'
 t 'bare race: _exit' 66 bare "$tree" init race _exit 0; says KRT-RACE-WAW
+t 'bare race: lowered limits' 66 bare "$tree" init race limits; says KRT-RACE-WAW
 t 'bare race: own failure' 4 bare "$tree" init race exit 4; says KRT-RACE-WAW
 t 'bare race: json' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:bare.json'" LD_LIBRARY_PATH="$build/sim" \
 	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race

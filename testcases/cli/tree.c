@@ -14,6 +14,7 @@
  *   orphan            until the parent is gone
  *   linger N          stays N seconds
  *   kill N            signal N to itself
+ *   limits            lowers its soft limits so far that no file and no mapping is possible
  *   exit N, _exit N   ends
  *
  * Any surprise of the driver ends it with 3.
@@ -25,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +78,18 @@ static void many(int n)
 	while (n-- > 0)
 		CU(cuMemsetD8Async(buffer, 1, BYTES, one));
 	CU(cuCtxSynchronize());
+}
+
+static void lower_limits(void)
+{
+	static const int lowered[] = { RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE };
+	struct rlimit l;
+
+	for (unsigned i = 0; i < sizeof(lowered) / sizeof(*lowered); i++) {
+		getrlimit(lowered[i], &l);
+		l.rlim_cur = 1;
+		setrlimit(lowered[i], &l);
+	}
 }
 
 /* The index of the brace that closes the one opened before av[i]. */
@@ -145,6 +159,8 @@ static void act(char **av)
 			sleep((unsigned)atoi(av[++i]));
 		} else if (!strcmp(a, "kill")) {
 			kill(getpid(), atoi(av[++i]));
+		} else if (!strcmp(a, "limits")) {
+			lower_limits();
 		} else if (!strcmp(a, "exit")) {
 			exit(atoi(av[++i]));
 		} else if (!strcmp(a, "_exit")) {
