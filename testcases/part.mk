@@ -16,7 +16,7 @@ UNIT_NAMES := $(patsubst testcases/unit/test_%.c,%,$(wildcard testcases/unit/tes
 UNIT_BINS  := $(UNIT_NAMES:%=$(O)/unit/%)
 # Criterion's macros shadow nothing of ours, but its tests have no prototypes.
 UNIT_CFLAGS = $(CFLAGS_ALL) $(CFLAGS) -Wno-missing-prototypes -Itestcases/unit -I.
-TESTS += unit
+TESTS += unit unit-valgrind
 .PHONY: unit unit-valgrind
 .PRECIOUS: $(O)/unit/test_%.o
 

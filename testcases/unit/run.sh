@@ -3,6 +3,7 @@
 #
 # Runs Criterion binaries: run.sh BIN...
 # Under valgrind:          run.sh --valgrind LOGDIR --planted BIN... --tests BIN...
+# (--one LOGDIR BIN: one of those, alone)
 #
 # Criterion runs each test in a child and drops the child's exit code, so
 # valgrind's --error-exitcode proves nothing: every process writes a log of its
@@ -48,32 +49,45 @@ under_valgrind() {
 	[ "$n" -ge 2 ] || why="${why:+$why, }only $n logs"
 }
 
-if [ "${1-}" != --valgrind ]; then
+judged() {
+	under_valgrind "$1"
+	if [ -z "$why" ]; then
+		good "$1: clean in $n processes"
+		return
+	fi
+	bad "$1: $why"
+	printf '%s\n' "$out"
+	for log in "$dir"/*.log; do
+		grep -q 'ERROR SUMMARY: 0 errors' "$log" || sed -n 1,60p "$log"
+	done
+}
+
+if [ "${1-}" = --one ]; then
+	logs=$2
+	judged "$3"
+	exit 0
+elif [ "${1-}" != --valgrind ]; then
 	for bin; do plain "$bin"; done
 else
 	logs=$2
 	shift 2
-	mode=
-	for bin; do
-		case "$bin" in
-		--planted | --tests) mode=$bin; continue ;;
+	[ "$1" = --planted ] && shift
+	while [ "$1" != --tests ]; do
+		under_valgrind "$1"
+		case "$why" in
+		"unclean: "*) good "$1: refused, as it must be" ;;
+		*) bad "$1: not refused for its planted fault (${why:-clean})" ;;
 		esac
-		under_valgrind "$bin"
-		if [ "$mode" = --planted ]; then
-			case "$why" in
-			"unclean: "*) good "$bin: refused, as it must be" ;;
-			*) bad "$bin: not refused for its planted fault (${why:-clean})" ;;
-			esac
-		elif [ -z "$why" ]; then
-			good "$bin: clean in $n processes"
-		else
-			bad "$bin: $why"
-			printf '%s\n' "$out"
-			for log in "$dir"/*.log; do
-				grep -q 'ERROR SUMMARY: 0 errors' "$log" || sed -n 1,60p "$log"
-			done
-		fi
+		shift
 	done
+	shift
+	# One process a binary at a time, as many as there are processors.
+	mkdir -p "$logs"
+	printf '%s\n' "$@" | xargs -P "$(nproc)" -I BIN sh "$0" --one "$logs" BIN >"$logs/out"
+	cat "$logs/out"
+	passes=$((passes + $(grep -c '^  ok' "$logs/out")))
+	fails=$((fails + $(grep -c '^  FAILED' "$logs/out")))
+	[ "$(grep -cE '^  (ok|FAILED)' "$logs/out")" -eq $# ] || bad "a binary without a verdict"
 fi
 printf '%s passed, %s failed\n' "$passes" "$fails"
 [ "$fails" = 0 ]
