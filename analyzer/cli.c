@@ -132,6 +132,19 @@ static void help(const struct krt_usage *u)
 	}
 }
 
+/*
+ * Did the library start us (analyze --bare)?  It has told of mistakes in
+ * KRTSAN_OPTIONS, and the rest is in force for us as for it: a slip in an
+ * option must not cost the verdict of a run that is over.
+ */
+static bool for_library(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--bare"))
+			return true;
+	return false;
+}
+
 int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o,
 		  int *code)
 {
@@ -141,7 +154,8 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 	*code = KRT_EXIT_FAILED;
 	if (u->options) {
 		krt_options_init(o);
-		if (krt_options_parse(o, getenv("KRTSAN_OPTIONS"), err, sizeof(err))) {
+		if (krt_options_parse(o, getenv("KRTSAN_OPTIONS"), err, sizeof(err)) &&
+		    !for_library(argc, argv)) {
 			krt_fail("KRTSAN_OPTIONS: %s", err);
 			return -1;
 		}

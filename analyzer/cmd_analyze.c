@@ -186,7 +186,8 @@ int krt_cmd_analyze(int argc, char **argv)
 		pid = r->process[0].pid;
 	snprintf(suffix, sizeof(suffix), ".%d", pid);
 	failed |= krt_output(r, o, pid, bare && written_by_another(o) ? suffix : NULL) != 0;
-	if (bare && write_verdict(dir, failed ? 0 : verdict)) {
+	/* A report that cannot be written, or a damaged end, takes nothing from the findings. */
+	if (bare && write_verdict(dir, verdict)) {
 		krt_fail("analyze: %s/verdict: cannot be written: %s", dir, strerror(errno));
 		failed = true;
 	}

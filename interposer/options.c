@@ -43,7 +43,6 @@ static int fail(char *err, size_t errlen, const char *name, size_t namelen, cons
 
 	if (errlen)
 		*err = 0;
-	put(&t, "options: ", 9);
 	put(&t, name, namelen);
 	put(&t, ": ", 2);
 	put(&t, why, strlen(why));

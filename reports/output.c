@@ -200,7 +200,12 @@ static int write_all(const struct krt_report *r, const struct krt_options *o,
 
 int krt_output(const struct krt_report *r, const struct krt_options *o, int pid, const char *suffix)
 {
-	int bad = write_all(r, o, krt_format_by_name("text", 4), o->log_path, pid, suffix);
+	const struct krt_format *text = krt_format_by_name("text", 4);
+	int bad = write_all(r, o, text, o->log_path, pid, suffix);
+
+	/* The findings of a long run are not lost over a bad path. */
+	if (bad && strcmp(o->log_path, "stderr"))
+		write_all(r, o, text, "stderr", pid, NULL);
 
 	for (unsigned i = 0; i < o->report.count; i++) {
 		const char *path;

@@ -197,6 +197,18 @@ static const char *what(const struct krt_operation *o)
 	return o->what ? o->what : "operation";
 }
 
+/* Where an operation's range and role come from, for readers; the JSON has the word itself. */
+static const char *known(const char *knowledge)
+{
+	if (!strcmp(knowledge, "scan"))
+		return "a pointer to it is among the parameters";
+	if (!strcmp(knowledge, "annotation"))
+		return "declared by the program";
+	if (!strcmp(knowledge, "kernels-file"))
+		return "declared in the kernels file";
+	return knowledge;
+}
+
 static void operation(const struct text *t, const struct krt_operation *o)
 {
 	plain(t, what(o));
@@ -215,8 +227,8 @@ static void operation(const struct text *t, const struct krt_operation *o)
 	}
 	fprintf(t->out, ", #%" PRIu64, o->sequence);
 	if (o->knowledge && strcmp(o->knowledge, "api")) {
-		fputs(" (known from ", t->out);
-		plain(t, o->knowledge);
+		fputs(" (", t->out);
+		plain(t, known(o->knowledge));
 		fputc(')', t->out);
 	}
 }
@@ -230,13 +242,21 @@ static void made(const struct text *t, const char *how, const char *api, uint64_
 	fprintf(t->out, " #%" PRIu64, seq);
 }
 
-static void buffer(const struct text *t, const struct krt_buffer *b)
+static bool by_pointer(const struct krt_operation *o)
+{
+	return o->knowledge && !strcmp(o->knowledge, "scan");
+}
+
+/* at: one byte stands for all that a pointer reaches. */
+static void buffer(const struct text *t, const struct krt_buffer *b, bool at)
 {
 	if (!b->kind)
 		return;
 	begin(t);
 	fputs("   of ", t->out);
-	if (b->len) {
+	if (b->len == 1 && at) {
+		fprintf(t->out, "bytes from +0x%" PRIx64 " on of ", b->offset);
+	} else if (b->len) {
 		fprintf(t->out, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " (", b->offset,
 			b->offset + b->len);
 		amount(t, b->len);
@@ -285,7 +305,7 @@ static void finding(struct text *t, const struct krt_finding *f)
 		operation(t, &f->current);
 		end(t);
 	}
-	buffer(t, &f->buffer);
+	buffer(t, &f->buffer, by_pointer(&f->current) || by_pointer(&f->previous));
 	if (f->previous.api) {
 		begin(t);
 		fputs("   after ", t->out);

@@ -14,7 +14,7 @@ void krt_words_free(const struct krt_facts *f, struct krt_words *w)
 		 c->seq, c->host ? "" : " on ", c->host ? "" : c->stream,
 		 f->buffer ? f->buffer : "memory", p->api, p->seq, p->stream, p->detail ? " (" : "",
 		 p->detail ? p->detail : "", p->detail ? ")" : "",
-		 p->word	     ? "may use"
+		 p->scan	     ? "may still use"
 		 : p->what[0] == 'r' ? "still reads"
 		 : p->what[0] == 'w' ? "still writes"
 				     : "still uses");

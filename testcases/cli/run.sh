@@ -94,7 +94,7 @@ t 'run: bad value' 125 run --fail-on=fatal -- true; says 'error|warning|note|nev
 t 'run: no program' 125 run --sim; says 'no program given'
 t 'run: unknown format' 125 run --report=pdf:x -- true; says 'unknown format, known are: text json'
 t 'run: bad %' 125 run --report=json:%x -- true; says 'only %p'
-t 'run: bad KRTSAN_OPTIONS' 125 env KRTSAN_OPTIONS=bogus=1 "$krtsan" run -- true; says 'KRTSAN_OPTIONS: options: bogus: unknown'
+t 'run: bad KRTSAN_OPTIONS' 125 env KRTSAN_OPTIONS=bogus=1 "$krtsan" run -- true; says 'KRTSAN_OPTIONS: bogus: unknown'
 printf 'kernel x: arg 0 read\n' >good.kernels
 printf 'kernel x: arg 0 frobs\n' >bad.kernels
 t 'run: kernels file' 0 run --kernels=good.kernels -- true
@@ -152,6 +152,13 @@ t 'bare clean' 0 bare "$tree" init clean; says 'clean; analysis complete'
 t 'bare race' 66 bare "$tree" init race print done; says KRT-RACE-WAW; stdout_is 'done\n'
 t 'bare race: _exit' 66 bare "$tree" init race _exit 0; says KRT-RACE-WAW
 t 'bare race: lowered limits' 66 bare "$tree" init race limits; says KRT-RACE-WAW
+t 'bare race: a mistake in the options' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:bogus=1" LD_LIBRARY_PATH="$build/sim" \
+	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race; says KRT-RACE-WAW; count err bogus 1
+t 'bare race: an unwritable report' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:no/where.json'" \
+	LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
+says KRT-RACE-WAW; says 'no/where.json: cannot be written'
+t 'race: an unwritable log' 66 sim --log-path=no/where.log -- "$tree" init race
+says KRT-RACE-WAW; says 'no/where.log: cannot be written'
 t 'bare race: own failure' 4 bare "$tree" init race exit 4; says KRT-RACE-WAW
 t 'bare race: json' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:bare.json'" LD_LIBRARY_PATH="$build/sim" \
 	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race

@@ -41,7 +41,7 @@ Test(text, a_finding_says_it_all)
 		"0x7f1000000000 (64.0 MiB), "
 		"allocated by cuMemAlloc_v2 #12, freed by cuMemFree_v2 #20\n",
 		"==4711==   after write by cuLaunchKernel \"gemm_f16\" on stream 2 (0x55c0), #1839 "
-		"(known from annotation)\n",
+		"(declared by the program)\n",
 		"==4711==   order that exists: stream 3 last waited for stream 2 at #1790\n",
 		"==4711==   missing edge: #1839 on stream 2 to #1842 on stream 3\n",
 		"==4711==   fix: record an event on stream 2 after #1839",
