@@ -1363,6 +1363,14 @@ uint64_t krt_order_known(const struct krt_order *o, enum krt_view v, krt_domain 
 	return epoch > f->birth ? epoch : 0;
 }
 
+bool krt_order_seen(const struct krt_order *o, enum krt_view v, struct krt_stamp s,
+		    krt_domain stream)
+{
+	const struct domain *f = domain_of(o, s.domain), *d = domain_of(o, stream);
+
+	return !f || !d || knows(o, d, v, f->slot, s.epoch);
+}
+
 uint64_t krt_order_last(const struct krt_order *o, krt_domain id)
 {
 	const struct domain *d = domain_of(o, id);

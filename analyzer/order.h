@@ -154,6 +154,9 @@ bool krt_order_host_join_stamp(struct krt_order *o, struct krt_stamp s, unsigned
  */
 uint64_t krt_order_known(const struct krt_order *o, enum krt_view v, krt_domain of,
 			 krt_domain stream);
+/* Did the latest call on `stream` come after s?  True when either is retired. */
+bool krt_order_seen(const struct krt_order *o, enum krt_view v, struct krt_stamp s,
+		    krt_domain stream);
 /* Newest epoch of a domain, 0 when it has none or is retired. */
 uint64_t krt_order_last(const struct krt_order *o, krt_domain d);
 

@@ -766,10 +766,13 @@ bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *pr
 		return true;
 	if (prev->stamp.domain == t->stamp.domain)
 		return prev->stamp.epoch > t->stamp.epoch;
-	/* what another stream knows now it may have learned after prev: rather silent */
+	/*
+	 * What the other stream's latest call came after prev may not have: rather
+	 * silent.  Its next call would know the host's clock, and that the function
+	 * has begun.
+	 */
 	return prev->stream && prev->seq > t->key &&
-	       krt_order_known(e->order, KRT_VIEW_DOC, t->stamp.domain, prev->stamp.domain) >=
-		       t->stamp.epoch;
+	       krt_order_seen(e->order, KRT_VIEW_DOC, t->stamp, prev->stamp.domain);
 }
 
 /* --- other stream operations ------------------------------------------------------------ */
