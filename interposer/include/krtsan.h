@@ -29,7 +29,8 @@
 #define KRTSAN_CAST_(type, value) reinterpret_cast<type>(value)
 extern "C" {
 #else
-#define KRTSAN_CAST_(type, value) ((type)(value))
+/* ISO C has no way from dlsym() to a function. */
+#define KRTSAN_CAST_(type, value) (__extension__(type)(value))
 #endif
 
 static inline void *krtsan_stream_(void *stream)
@@ -53,6 +54,7 @@ static inline void *krtsan_stream_(void *stream)
 		}                                                                           \
 		if (fn_)                                                                    \
 			fn_ args;                                                           \
+		__asm__ volatile("" : : : "memory"); /* no tail call: reports name the caller */ \
 	} while (0)
 
 /*

@@ -56,6 +56,13 @@ session sigexit 0 "" sigexit
 session fails 0 "" fails
 session inner 0 "" inner
 
+# The header under the compilers' strictest.
+header=$(dirname "$0")/../../interposer/include
+for how in "c c99" "c gnu17" "c++ c++11" "c++ c++20"; do
+	echo '#include "krtsan.h"' | ${CC:-gcc} -x ${how% *} -std=${how#* } -pedantic -Wall -Wextra -Werror \
+		-Wno-unused-function -I"$header" -fsyntax-only - && ok "header: $how" || not_ok "header: $how"
+done
+
 # A disk that is too small: no SIGBUS, no failure, recording stops.
 fresh
 if mount -t tmpfs -o size=2m none "$work/s" 2>/dev/null; then
