@@ -69,6 +69,8 @@ char *krt_session_folder(const struct krt_options *o, char *err, size_t errlen);
 /* Removes a folder with what record.h says it holds (and nothing else; -1 when something is left).
  */
 int krt_session_remove(const char *dir);
+/* In the folder of a recording that no process took part in. */
+#define KRT_NO_PROCESS "no-cuda"
 /* Is it a folder of trace files and nothing else? */
 bool krt_session_is_trace(const char *dir);
 

@@ -78,19 +78,6 @@ static bool written_by_another(const struct krt_options *o)
 	return false;
 }
 
-static bool empty(const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-	unsigned n = 0;
-
-	while (d && (e = readdir(d)))
-		n++;
-	if (d)
-		closedir(d);
-	return n == 2; /* . and .. */
-}
-
 /* A verdict the library finds: written aside, then renamed. */
 static int write_verdict(const char *dir, int code)
 {
@@ -154,7 +141,9 @@ int krt_cmd_analyze(int argc, char **argv)
 	dir = argv[next];
 	if (krt_output_check(o, err, sizeof(err))) {
 		krt_fail("%s", err);
-		goto out;
+		if (!bare)
+			goto out;
+		o->report.count = 0; /* the verdict stands without them */
 	}
 	s = krt_session_open(dir, bare && following, o, err, sizeof(err));
 	if (!s) {
@@ -166,8 +155,7 @@ int krt_cmd_analyze(int argc, char **argv)
 	else
 		while (krt_session_step(s, SIZE_MAX / 2))
 			;
-	/* An empty folder is the trace of a program without CUDA. */
-	if (!krt_session_processes(s) && !bare && !empty(dir)) {
+	if (!krt_session_processes(s) && !bare && !krt_session_is_trace(dir)) {
 		krt_fail("trace: %s: no process in it: not a trace", dir);
 		goto out;
 	}

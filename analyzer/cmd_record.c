@@ -73,7 +73,7 @@ int krt_cmd_record(int argc, char **argv)
 	unsigned long long size;
 	struct krt_child child;
 	unsigned processes;
-	char *dir = NULL;
+	char *dir = NULL, marker[4200];
 	int code, next;
 
 	if (!o || !def) {
@@ -105,13 +105,20 @@ int krt_cmd_record(int argc, char **argv)
 	krt_child_end(&child);
 	code = child.code;
 	size = folder_size(dir, &processes);
-	if (!processes)
+	if (!processes) {
+		int fd;
+
+		snprintf(marker, sizeof(marker), "%s/" KRT_NO_PROCESS, dir);
+		fd = open(marker, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			close(fd);
 		fprintf(stderr, "krtsan: record: %s: no CUDA call seen, nothing recorded\n",
 			output);
-	else
+	} else {
 		fprintf(stderr, "krtsan: record: %s: %.1f MiB, %u process%s; krtsan analyze %s\n",
 			output, (double)size / (1 << 20), processes, processes == 1 ? "" : "es",
 			output);
+	}
 out:
 	free(dir);
 	free(def);

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #define LINGER_MS 5000    /* for processes that record and outlive the program */
-#define BEGIN_MS  1000    /* for those that outlive it and may yet begin to record */
+#define BEGIN_MS  3000    /* for those that outlive it and may yet begin to record */
 #define BUDGET    100000  /* records between two looks at signals */
 #define IDLE_MS   20      /* longest sleep between two looks at the buffers */
 #define BUSY_MS   3       /* the same while something comes */

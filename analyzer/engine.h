@@ -17,7 +17,7 @@ struct krt_kernels_file; /* kernels.h */
 struct krt_engine_config {
 	unsigned hot_min;
 	unsigned possible_max;
-	const struct krt_kernels_file *kernels; /* or NULL */
+	struct krt_kernels_file *kernels; /* or NULL */
 	unsigned long fail_at; /* tests: the allocation with this number fails, 0: none */
 };
 

@@ -48,6 +48,7 @@ struct access {
 struct krt_kernels_line {
 	struct krt_kernels_line *next;
 	unsigned number, n;
+	bool found;
 	char *pattern;
 	struct access *access;
 };
@@ -571,14 +572,26 @@ static bool glob(const char *pattern, const char *name)
 	return !*pattern;
 }
 
-const struct krt_kernels_line *krt_kernels_find(const struct krt_kernels_file *f, const char *name)
+const struct krt_kernels_line *krt_kernels_find(struct krt_kernels_file *f, const char *name)
 {
 	if (!f || !name)
 		return NULL;
-	for (const struct krt_kernels_line *l = f->first; l; l = l->next)
-		if (glob(l->pattern, name))
+	for (struct krt_kernels_line *l = f->first; l; l = l->next)
+		if (glob(l->pattern, name)) {
+			l->found = true;
 			return l;
+		}
 	return NULL;
+}
+
+const struct krt_kernels_line *krt_kernels_unused(const struct krt_kernels_file *f,
+						  const struct krt_kernels_line *after)
+{
+	const struct krt_kernels_line *l = after ? after->next : f->first;
+
+	while (l && l->found)
+		l = l->next;
+	return l;
 }
 
 unsigned krt_kernels_number(const struct krt_kernels_line *line)
@@ -734,7 +747,7 @@ enum krt_kernels_result krt_kernels_eval(const struct krt_kernels_line *line,
 	return KRT_KERNELS_DECLARED;
 }
 
-enum krt_kernels_result krt_kernels_match(const struct krt_kernels_file *f, const char *name,
+enum krt_kernels_result krt_kernels_match(struct krt_kernels_file *f, const char *name,
 					  const struct krt_kernels_launch *launch,
 					  krt_kernels_fn *fn, void *user)
 {

@@ -75,7 +75,10 @@ enum krt_kernels_result {
 };
 
 /* The line of a kernel, NULL: none.  Depends on the name alone: may be kept. */
-const struct krt_kernels_line *krt_kernels_find(const struct krt_kernels_file *f, const char *name);
+const struct krt_kernels_line *krt_kernels_find(struct krt_kernels_file *f, const char *name);
+/* The next line behind `after` (NULL: from the first) that no find() came to; NULL: no more. */
+const struct krt_kernels_line *krt_kernels_unused(const struct krt_kernels_file *f,
+						  const struct krt_kernels_line *after);
 /*
  * What the line says of one launch: fn for each access, unless USELESS, then for
  * none.  A pointer of 0 and an empty range are no access.
@@ -84,7 +87,7 @@ enum krt_kernels_result krt_kernels_eval(const struct krt_kernels_line *line,
 					 const struct krt_kernels_launch *launch,
 					 krt_kernels_fn *fn, void *user);
 /* Both in one; f may be NULL. */
-enum krt_kernels_result krt_kernels_match(const struct krt_kernels_file *f, const char *name,
+enum krt_kernels_result krt_kernels_match(struct krt_kernels_file *f, const char *name,
 					  const struct krt_kernels_launch *launch,
 					  krt_kernels_fn *fn, void *user);
 /* Why eval() would say USELESS, in words (static text), NULL: it would not. */

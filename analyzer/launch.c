@@ -82,12 +82,12 @@ char *krt_session_folder(const struct krt_options *o, char *err, size_t errlen)
 	return real;
 }
 
-/* PID.STARTNS.proc, PID.STARTNS.N, verdict */
+/* PID.STARTNS.proc, PID.STARTNS.N, verdict, KRT_NO_PROCESS */
 static bool trace_file(const char *name)
 {
 	size_t n;
 
-	if (!strcmp(name, "verdict"))
+	if (!strcmp(name, "verdict") || !strcmp(name, KRT_NO_PROCESS))
 		return true;
 	n = strspn(name, "0123456789");
 	if (!n || name[n] != '.')

@@ -244,6 +244,11 @@ struct krt_report *krt_session_report(struct krt_session *s)
 	for (unsigned i = 0; i < s->nproc; i++)
 		if (!conclude(s, &s->proc[i], r))
 			s->no_memory = true;
+	/* A misspelt kernel would leave its accesses unknown without a word. */
+	for (const struct krt_kernels_line *l = NULL;
+	     s->kernels && (l = krt_kernels_unused(s->kernels, l));)
+		fprintf(stderr, "krtsan: kernels: line %u: fits no kernel that was launched\n",
+			krt_kernels_number(l));
 	if (s->no_memory)
 		krt_coverage_reason(&r->own, KRT_REASON_INTERNAL, "no memory for the report");
 	krt_report_sort(r);

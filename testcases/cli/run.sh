@@ -97,7 +97,7 @@ t 'run: bad %' 125 run --report=json:%x -- true; says 'only %p'
 t 'run: bad KRTSAN_OPTIONS' 125 env KRTSAN_OPTIONS=bogus=1 "$krtsan" run -- true; says 'KRTSAN_OPTIONS: bogus: unknown'
 printf 'kernel x: arg 0 read\n' >good.kernels
 printf 'kernel x: arg 0 frobs\n' >bad.kernels
-t 'run: kernels file' 0 run --kernels=good.kernels -- true
+t 'run: kernels file' 0 run --kernels=good.kernels -- true; says 'line 1: fits no kernel'
 t 'run: bad kernels file' 125 run --kernels=bad.kernels -- true; says 'kernels: bad.kernels:1: '
 t 'run: no kernels file' 125 run --kernels=no.kernels -- true; says 'kernels: no.kernels: '
 t 'run: options end at the first word' 0 run echo --report=pdf:x; stdout_is '--report=pdf:x\n'
@@ -233,6 +233,8 @@ t 'record: no CUDA' 0 "$krtsan" record -o empty.krt -- true; says 'no CUDA call 
 t 'analyze: no CUDA' 0 "$krtsan" analyze empty.krt; says 'inconclusive; analysis incomplete: no CUDA call seen'
 t 'analyze: missing' 125 "$krtsan" analyze nothing.krt; says 'trace: nothing.krt: No such file'
 t 'analyze: a file' 125 "$krtsan" analyze plain; says 'a trace is a folder'
+mkdir nothing
+t 'analyze: an empty folder' 125 "$krtsan" analyze nothing; says 'not a trace'
 t 'analyze: no trace' 125 "$krtsan" analyze mine; says 'not a trace'
 t 'analyze: nothing given' 125 "$krtsan" analyze; says 'no trace given'
 t 'analyze: two given' 125 "$krtsan" analyze race.krt t.krt; says 'one trace at a time'

@@ -481,3 +481,21 @@ Test(kernels, fuzz)
 		feed(text, n);
 	}
 }
+
+Test(kernels, lines_that_fit_nothing_are_told)
+{
+	static const char text[] = "kernel a*: arg 0 read\nkernel b: arg 0 read\nkernel c: ignore\n";
+	const struct krt_kernels_line *l;
+	char err[128];
+	struct krt_kernels_file *f = krt_kernels_parse("t", text, sizeof(text) - 1, err, sizeof(err));
+
+	cr_assert(f, "%s", err);
+	cr_assert(krt_kernels_find(f, "abc"));
+	cr_assert_not(krt_kernels_find(f, "xyz"));
+	cr_assert(krt_kernels_find(f, "c"));
+	l = krt_kernels_unused(f, NULL);
+	cr_assert(l);
+	cr_assert_eq(krt_kernels_number(l), 2);
+	cr_assert_not(krt_kernels_unused(f, l));
+	krt_kernels_free(f);
+}
