@@ -155,6 +155,8 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	if (err)
 		fprintf(stderr, "krtsan: report: %s: cannot be written: %s\n", name ? name : path,
 			strerror(errno));
+	else if (name && suffix && !per_process(path))
+		fprintf(stderr, "krtsan: report: %s is another process's: written to %s\n", path, name);
 out:
 	free(cwd);
 	free(name);

@@ -212,6 +212,7 @@ rm -f two.json*
 t 'tree: bare, a report each' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:two.json'" LD_LIBRARY_PATH="$build/sim" \
 	LD_PRELOAD="$build/libkrtsan.so" setsid -w "$tree" init race 'exec{' init race '}' wait
 [ "$(ls two.json* | wc -l)" = 2 ] || complain "reports: $(ls two.json*)"
+says "report: two.json is another process's: written to two.json.[0-9]"
 t 'tree: a run inside a run' 66 sim -- "$krtsan" run --sim -- "$tree" init race; says KRT-RACE-WAW
 
 # --- traces ---------------------------------------------------------------------------
