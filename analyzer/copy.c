@@ -537,6 +537,7 @@ static void batch(struct krt_engine *e, const struct krt_call *c)
 			continue;
 		/* one order for the whole batch, or that of its last copy */
 		op->detail = order_text(k.src_order);
+		op->loose = k.src_order == 2 || k.src_order == 3;
 		touch_copy(e, c, &k, op, (unsigned)i, krt_sem_batch(k.src_order), keep);
 	}
 	if (op) {

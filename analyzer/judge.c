@@ -346,6 +346,7 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 	side->what = what;
 	side->stream = krt_stream_text(op->stream, stream, stream_len);
 	side->detail = op->detail;
+	side->loose = op->loose;
 	side->seq = op->seq;
 	side->host = !op->stream;
 	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD;

@@ -146,6 +146,7 @@ struct krt_op_info {
 	struct krt_stamp stamp;
 	struct krt_context_info *ctx;
 	const char *detail; /* a constant: "source order STREAM", or NULL */
+	bool loose;	    /* its source is read outside stream order */
 	/* pairs found for one new operation: index of the first, valid for one round */
 	uint64_t round;
 	uint32_t first_pair;

@@ -32,10 +32,16 @@ void krt_words_race(const struct krt_facts *f, struct krt_words *w)
 			 p->scan	     ? "was given too and may touch"
 			 : p->what[0] == 'r' ? "reads"
 					     : "writes");
-		snprintf(w->fix, sizeof(w->fix),
-			 "record an event on %s after #%" PRIu64
-			 " and make %s wait for it before #%" PRIu64,
-			 p->stream, p->seq, c->stream, c->seq);
+		if (c->loose && c->what[0] == 'r')
+			snprintf(w->fix, sizeof(w->fix),
+				 "give the copy source order STREAM and make %s wait for #%" PRIu64
+				 " on %s, or wait for it on the host before #%" PRIu64,
+				 c->stream, p->seq, p->stream, c->seq);
+		else
+			snprintf(w->fix, sizeof(w->fix),
+				 "record an event on %s after #%" PRIu64
+				 " and make %s wait for it before #%" PRIu64,
+				 p->stream, p->seq, c->stream, c->seq);
 	}
 	krt_words_order(f, w);
 }

@@ -54,6 +54,10 @@ void krt_words_order(const struct krt_facts *f, struct krt_words *w)
 	if (f->same_op)
 		n = snprintf(w->exists, sizeof(w->exists),
 			     "the copies of one batch are not ordered among themselves");
+	else if (c->loose && c->what[0] == 'r')
+		n = snprintf(w->exists, sizeof(w->exists),
+			     "none for the source: with %s it is read outside stream order, so that "
+			     "waits of %s do not count", c->detail, who);
 	else if (f->wait)
 		n = snprintf(w->exists, sizeof(w->exists),
 			     "%s last waited for %s at #%" PRIu64 ", for what it held at #%" PRIu64

@@ -18,6 +18,7 @@ struct krt_side {
 	bool host;	    /* not on a stream */
 	bool scan;	    /* known by a pointer among the parameters alone */
 	bool word;	    /* by a word inside a larger parameter */
+	bool loose;	    /* a copy whose source is read outside stream order */
 };
 
 struct krt_facts {

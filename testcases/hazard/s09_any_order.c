@@ -5,6 +5,7 @@
  * SOURCE: scenarios S09 (waiting on the stream alone is not enough with ANY)
  * EXPECT: KRT-RACE-RAW error certain both count=1
  * MENTIONS: KRT-RACE-RAW "source order ANY"
+ * MENTIONS: KRT-RACE-RAW "give the copy source order STREAM"
  * EXPECT-FIXED: none
  */
 #include "prog.h"
