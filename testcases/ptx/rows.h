@@ -455,7 +455,9 @@ static inline void rows_memory(rows_fn *fn)
 		{'r', "mov.u64 %rd4, cmem; cvta.const.u64 %rd4, %rd4; ld.u32 %r0, [%rd4+4];", 0, 0,
 		 0, 20},
 		{'r', "st.shared.u32 [smem+4], %r1; ld.shared.u32 %r0, [smem+4];", 77, 0, 0, 77},
-		{'r', "mov.u32 %r4, smem; st.shared.u16 [%r4+6], %h1; ld.shared.u32 %r0, [%r4+4];",
+		{'r',
+		 "mov.u32 %r4, smem; st.shared.u32 [%r4+4], 0; st.shared.u16 [%r4+6], %h1; "
+		 "ld.shared.u32 %r0, [%r4+4];",
 		 0x4321, 0, 0, 0x43210000},
 		{'r',
 		 "mov.u64 %rd4, smem; cvta.shared.u64 %rd4, %rd4; st.u32 [%rd4], %r1; "
@@ -497,7 +499,9 @@ static inline void rows_memory(rows_fn *fn)
 		 "cp.async.wait_all;"
 		 "ld.shared.u32 %r0, [smem+4];",
 		 0, 0, 0, 0},
-		{'r', "atom.shared.add.u32 %r4, [smem], %r1; atom.shared.add.u32 %r0, [smem], 1;",
+		{'r',
+		 "st.shared.u32 [smem], 0; atom.shared.add.u32 %r4, [smem], %r1; "
+		 "atom.shared.add.u32 %r0, [smem], 1;",
 		 5, 0, 0, 5},
 		{'r',
 		 "st.shared.u32 [smem], %r1; atom.shared.cas.b32 %r0, [smem], %r1, %r2; "
