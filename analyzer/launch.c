@@ -384,6 +384,19 @@ out:
 	return code;
 }
 
+/*
+ * For a moment within exec a process has a program and no environment yet: one
+ * such of our own terminal session may be ours.  Kernel threads and zombies have
+ * no program.
+ */
+static bool in_exec(const char *pid)
+{
+	char path[64], exe[16];
+
+	snprintf(path, sizeof(path), "/proc/%.16s/exe", pid);
+	return getsid(atoi(pid)) == getsid(0) && readlink(path, exe, sizeof(exe)) > 0;
+}
+
 bool krt_session_inhabited(const char *dir)
 {
 	DIR *d = opendir("/proc");
@@ -391,6 +404,7 @@ bool krt_session_inhabited(const char *dir)
 	bool found = false;
 	char *want, *text = NULL;
 	size_t room = 0;
+	bool some;
 
 	if (!d || asprintf(&want, "KRTSAN_SESSION=%s", dir) < 0) {
 		if (d)
@@ -407,10 +421,15 @@ bool krt_session_inhabited(const char *dir)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%.16s/environ", e->d_name);
 		f = fopen(path, "re"); /* other people's cannot be opened; a zombie's is empty */
-		while (f && !found && (n = getdelim(&text, &room, 0, f)) > 0)
+		some = false;
+		while (f && !found && (n = getdelim(&text, &room, 0, f)) > 0) {
+			some = true;
 			found = !strcmp(text, want);
+		}
 		if (f)
 			fclose(f);
+		if (f && !some)
+			found = in_exec(e->d_name);
 	}
 	closedir(d);
 	free(text);
