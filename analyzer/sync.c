@@ -575,17 +575,27 @@ void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t ad
 			krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
 }
 
-static void value_op(struct krt_engine *e, const struct krt_call *c)
+/* An operation of which only the place on its stream counts; NULL: none was enqueued. */
+static struct krt_stream_info *enqueue_other(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
 	struct krt_op_info *op;
 
 	if (!s || krt_capturing(e, s))
-		return;
+		return NULL;
 	op = krt_enqueue(e, c, s, KRT_OPC_OTHER);
 	if (!op)
-		return;
+		return NULL;
 	krt_op_unref(&e->heap, op);
+	return s;
+}
+
+static void value_op(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = enqueue_other(e, c);
+
+	if (!s)
+		return;
 	if (c->op == KRT_OP_WRITE_VALUE) {
 		value_write(e, c, s, c->addr, c->value, c->flags);
 	} else if (c->op == KRT_OP_WAIT_VALUE) {
@@ -779,15 +789,10 @@ bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *pr
 
 static void plain_op(struct krt_engine *e, const struct krt_call *c)
 {
-	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
-	struct krt_op_info *op;
+	struct krt_stream_info *s = enqueue_other(e, c);
 
-	if (!s || krt_capturing(e, s))
+	if (!s)
 		return;
-	op = krt_enqueue(e, c, s, KRT_OPC_OTHER);
-	if (!op)
-		return;
-	krt_op_unref(&e->heap, op);
 	if (c->op == KRT_OP_EXT_SEM_WAIT)
 		s->external = true;
 	if (c->op == KRT_OP_GRAPH_LAUNCH) {

@@ -257,6 +257,29 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 	e->since_sweep++;
 }
 
+/*
+ * The memory that addr lies in, NULL: in none that is known.  *to: where that
+ * piece of [addr, end) ends.
+ */
+static struct krt_mem *piece_at(struct krt_engine *e, uint64_t addr, uint64_t end, uint64_t *to)
+{
+	struct krt_mem *mem = krt_mem_from(&e->mem, addr);
+
+	*to = end;
+	if (!mem)
+		return NULL;
+	if (mem->node.key > addr) {
+		if (mem->node.key < end)
+			*to = mem->node.key;
+		return NULL;
+	}
+	if (!mem->size)
+		*to = addr + 1;
+	else if (mem->node.key + mem->size < end)
+		*to = mem->node.key + mem->size;
+	return mem;
+}
+
 /* [addr, addr+len) by allocations. */
 static void touch_range(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s,
 			uint64_t addr, uint64_t len)
@@ -270,23 +293,17 @@ static void touch_range(struct krt_engine *e, const struct krt_touch *t, const s
 		return;
 	}
 	while (addr < end && !e->heap.failed) {
-		struct krt_mem *mem = krt_mem_from(&e->mem, addr);
 		const struct krt_mem *freed;
-		uint64_t to = end;
+		uint64_t to;
+		struct krt_mem *mem = piece_at(e, addr, end, &to);
 
-		if (mem && mem->node.key <= addr) {
-			if (mem->size && mem->node.key + mem->size < to)
-				to = mem->node.key + mem->size;
-			else if (!mem->size)
-				to = addr + 1;
+		if (mem) {
 			if (!t->only || t->only == mem)
 				touch_piece(e, t, mem, addr_to_key(mem, addr),
 					    addr_to_key(mem, to));
 			addr = to;
 			continue;
 		}
-		if (mem && mem->node.key < to)
-			to = mem->node.key;
 		if (!t->only) {
 			freed = s->host ? NULL : krt_mem_freed_at(&e->mem, addr);
 			if (freed)
@@ -567,18 +584,10 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 	if (!m.op)
 		return;
 	while (addr < end) {
-		struct krt_mem *mem = krt_mem_from(&e->mem, addr);
-		uint64_t to = end;
+		uint64_t to;
+		struct krt_mem *mem = piece_at(e, addr, end, &to);
 
-		if (mem && mem->node.key <= addr) {
-			if (mem->node.key + mem->size < to)
-				to = mem->node.key + (mem->size ? mem->size : 1);
-			m.mem = mem;
-		} else {
-			if (mem && mem->node.key < to)
-				to = mem->node.key;
-			m.mem = &e->mem.pageable;
-		}
+		m.mem = mem ? mem : &e->mem.pageable;
 		m.may = false;
 		krt_ranges_conflicts(&m.mem->space->sure, addr_to_key(m.mem, addr),
 				     addr_to_key(m.mem, to), m.kind, meet_host, &m);
@@ -655,18 +664,13 @@ void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t
 	if (!m.op)
 		return;
 	while (addr < end) {
-		struct krt_mem *mem = krt_mem_from(&e->mem, addr);
-		uint64_t to = end;
+		uint64_t to;
+		struct krt_mem *mem = piece_at(e, addr, end, &to);
 
-		if (mem && mem->node.key <= addr) {
-			if (mem->node.key + mem->size < to)
-				to = mem->node.key + (mem->size ? mem->size : 1);
-			m.mem = mem->kind == KRT_MEM_REGISTERED ? mem : NULL;
-		} else {
-			if (mem && mem->node.key < to)
-				to = mem->node.key;
+		if (!mem)
 			m.mem = &e->mem.pageable;
-		}
+		else
+			m.mem = mem->kind == KRT_MEM_REGISTERED ? mem : NULL;
 		if (m.mem) {
 			uint64_t from = addr_to_key(m.mem, addr), till = addr_to_key(m.mem, to);
 

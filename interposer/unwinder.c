@@ -216,33 +216,35 @@ static uint64_t get(struct cursor *c, unsigned n)
 	return v;
 }
 
-static uint64_t uleb(struct cursor *c)
+/* The bits of a LEB128 number; *shift: how many, *b: its last byte. */
+static uint64_t leb(struct cursor *c, unsigned *shift, uint8_t *b)
 {
 	uint64_t v = 0;
-	unsigned shift = 0;
+
+	*shift = 0;
+	do {
+		*b = get(c, 1);
+		if (*shift < 64)
+			v |= (uint64_t)(*b & 0x7f) << *shift;
+		*shift += 7;
+	} while (!c->bad && (*b & 0x80));
+	return v;
+}
+
+static uint64_t uleb(struct cursor *c)
+{
+	unsigned shift;
 	uint8_t b;
 
-	do {
-		b = get(c, 1);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (!c->bad && (b & 0x80));
-	return v;
+	return leb(c, &shift, &b);
 }
 
 static int64_t sleb(struct cursor *c)
 {
-	uint64_t v = 0;
-	unsigned shift = 0;
+	unsigned shift;
 	uint8_t b;
+	uint64_t v = leb(c, &shift, &b);
 
-	do {
-		b = get(c, 1);
-		if (shift < 64)
-			v |= (uint64_t)(b & 0x7f) << shift;
-		shift += 7;
-	} while (!c->bad && (b & 0x80));
 	if (shift < 64 && (b & 0x40))
 		v |= ~0ull << shift;
 	return (int64_t)v;

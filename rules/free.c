@@ -24,9 +24,6 @@ void krt_words_free(const struct krt_facts *f, struct krt_words *w)
 					      "event recorded after it",
 			 p->seq, p->stream);
 	else
-		snprintf(w->fix, sizeof(w->fix),
-			 "record an event on %s after #%" PRIu64
-			 " and make %s wait for it before #%" PRIu64,
-			 p->stream, p->seq, c->stream, c->seq);
+		krt_words_wait(f, w);
 	krt_words_order(f, w);
 }

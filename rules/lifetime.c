@@ -33,9 +33,6 @@ void krt_words_lifetime(const struct krt_facts *f, struct krt_words *w)
 		 "%s #%" PRIu64 " on %s %s %s, which %s #%" PRIu64
 		 " allocates on %s, with no order after it",
 		 c->api, c->seq, c->stream, verb, buffer, p->api, p->seq, p->stream);
-	snprintf(w->fix, sizeof(w->fix),
-		 "record an event on %s after #%" PRIu64
-		 " and make %s wait for it before #%" PRIu64,
-		 p->stream, p->seq, c->stream, c->seq);
+	krt_words_wait(f, w);
 	krt_words_order(f, w);
 }

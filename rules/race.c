@@ -38,10 +38,7 @@ void krt_words_race(const struct krt_facts *f, struct krt_words *w)
 				 " on %s, or wait for it on the host before #%" PRIu64,
 				 c->stream, p->seq, p->stream, c->seq);
 		else
-			snprintf(w->fix, sizeof(w->fix),
-				 "record an event on %s after #%" PRIu64
-				 " and make %s wait for it before #%" PRIu64,
-				 p->stream, p->seq, c->stream, c->seq);
+			krt_words_wait(f, w);
 	}
 	krt_words_order(f, w);
 }

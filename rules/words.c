@@ -45,6 +45,13 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len)
 		snprintf(buf, len, "%s", buffer);
 }
 
+void krt_words_wait(const struct krt_facts *f, struct krt_words *w)
+{
+	snprintf(w->fix, sizeof(w->fix),
+		 "record an event on %s after #%" PRIu64 " and make %s wait for it before #%" PRIu64,
+		 f->prev.stream, f->prev.seq, f->cur.stream, f->cur.seq);
+}
+
 void krt_words_order(const struct krt_facts *f, struct krt_words *w)
 {
 	const struct krt_side *c = &f->cur, *p = &f->prev;

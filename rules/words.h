@@ -51,6 +51,8 @@ struct krt_words {
 void krt_rule_words(const struct krt_facts *f, struct krt_words *w);
 
 /* Shared wording. */
+/* The fix of a pair of streams: the event that makes the missing edge. */
+void krt_words_wait(const struct krt_facts *f, struct krt_words *w);
 void krt_words_order(const struct krt_facts *f, struct krt_words *w);
 void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
 
