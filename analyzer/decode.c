@@ -125,6 +125,9 @@ static void set_plain(struct krt_call *c, enum krt_role role, uint64_t v)
 	case KRT_ROLE_EXEC:
 		c->exec = v;
 		break;
+	case KRT_ROLE_NODE:
+		c->node = v;
+		break;
 	case KRT_ROLE_ARRAY:
 		c->array = v;
 		break;
@@ -231,6 +234,29 @@ static void set_blob(struct krt_call *c, enum krt_role role, uint8_t kind, struc
 	}
 }
 
+/* Of the call, not of one of its arguments.  False: it is such a blob and too short. */
+static bool call_blob(struct krt_call *c, uint8_t kind, struct krt_bytes b, bool *mine)
+{
+	*mine = true;
+	switch ((enum krt_blob_kind)kind) {
+	case KRT_BLOB_CAPTURE:
+		c->capture = b.data;
+		return b.len >= sizeof(*c->capture);
+	case KRT_BLOB_FRAME:
+		c->frame = b.data;
+		return b.len >= sizeof(*c->frame);
+	case KRT_BLOB_NODE:
+		c->node_rec = b;
+		return b.len >= sizeof(struct krt_node_rec);
+	case KRT_BLOB_GRAPH:
+		c->graph_rec = b;
+		return b.len >= sizeof(struct krt_graph_rec);
+	default:
+		*mine = false;
+		return true;
+	}
+}
+
 bool krt_decode(const struct krt_rec *rec, size_t len, unsigned lane, struct krt_call *c)
 {
 	const struct krt_rec_call *r = (const void *)rec;
@@ -259,11 +285,14 @@ bool krt_decode(const struct krt_rec *rec, size_t len, unsigned lane, struct krt
 	while (at + sizeof(struct krt_blob) <= len) {
 		const struct krt_blob *b = (const void *)((const char *)rec + at);
 		struct krt_bytes data = {.data = b + 1, .len = b->len};
+		bool mine;
 
 		at += sizeof(*b);
-		if (b->len > len - at || b->arg >= r->argc)
+		if (b->len > len - at || !call_blob(c, b->kind, data, &mine) ||
+		    (!mine && b->arg >= r->argc))
 			return false;
-		set_blob(c, c->api->arg[b->arg].role, b->kind, data);
+		if (!mine)
+			set_blob(c, c->api->arg[b->arg].role, b->kind, data);
 		at += ((size_t)b->len + 7) & ~(size_t)7;
 	}
 	return true;

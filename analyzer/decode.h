@@ -29,13 +29,18 @@ struct krt_call {
 
 	uint64_t dst, src, addr, dst_array, src_array, dst_off, src_off, dst_ctx, src_ctx;
 	uint64_t bytes, count, offset, pitch, width, height, value, flags, token;
-	uint64_t stream, event, event2, ctx, device, func, module, pool, graph, exec, array, handle;
+	uint64_t stream, event, event2, ctx, device, func, module, pool, graph, exec, node, array, handle;
 	uint64_t grid[3], block[3], shared;
 	uint64_t number[4]; /* U32, U64 and PTR arguments in their order */
 	unsigned ngrid, nblock, numbers;
 
 	/* read behind a pointer; 0 after a failed call */
 	uint64_t out_addr, out_handle, out_size;
+
+	/* graphs: blobs of whole structures of record.h, their sizes checked (not what is in them) */
+	const struct krt_capture_rec *capture;
+	const struct krt_frame_rec *frame;
+	struct krt_bytes node_rec, graph_rec;
 
 	struct krt_bytes string, copy, array_desc, dsts, srcs, sizes, attrs, attr_idx, ops3d,
 		memops, launch, launch_list, params, in;

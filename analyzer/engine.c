@@ -150,11 +150,7 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_EXT_SEM_LIFE:
 	case KRT_OP_RDMA_FLUSH:
 	case KRT_OP_CHECKPOINT:
-	case KRT_OP_CAPTURE_DEPS:
 	case KRT_OP_CAPTURE_MODE:
-	case KRT_OP_GRAPH_INSTANTIATE:
-	case KRT_OP_GRAPH_EXEC_DESTROY:
-	case KRT_OP_GRAPH_DESTROY:
 	case KRT_OP_MODULE_FUNCTION:
 	case KRT_OP_UNSUPPORTED:
 	case KRT_OP_NOTE_IGNORE_BEGIN: /* records carry KRT_RF_IGNORE */
@@ -207,8 +203,6 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_BATCH_MEM_OP:
 	case KRT_OP_CAPTURE_BEGIN:
 	case KRT_OP_CAPTURE_END:
-	case KRT_OP_GRAPH_LAUNCH:
-	case KRT_OP_GRAPH_UPLOAD:
 	case KRT_OP_MODULE_LOAD:
 	case KRT_OP_LIBRARY_LOAD:
 	case KRT_OP_NOTE_ORDER_RELEASE:
@@ -217,6 +211,22 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_HOSTFN_ENTER:
 	case KRT_OP_HOSTFN_EXIT:
 		krt_sync_op(e, c);
+		break;
+	case KRT_OP_CAPTURE_DEPS:
+	case KRT_OP_GRAPH_CREATE:
+	case KRT_OP_GRAPH_CLONE:
+	case KRT_OP_GRAPH_DESTROY:
+	case KRT_OP_GRAPH_NODE_ADD:
+	case KRT_OP_GRAPH_NODE_SET:
+	case KRT_OP_GRAPH_NODE_DESTROY:
+	case KRT_OP_GRAPH_INSTANTIATE:
+	case KRT_OP_GRAPH_EXEC_SET:
+	case KRT_OP_GRAPH_EXEC_UPDATE:
+	case KRT_OP_GRAPH_EXEC_DESTROY:
+	case KRT_OP_GRAPH_NODE_ENABLE:
+	case KRT_OP_GRAPH_UPLOAD:
+	case KRT_OP_GRAPH_LAUNCH:
+		krt_graph_op(e, c);
 		break;
 	case KRT_OP_LAUNCH:
 	case KRT_OP_LAUNCH_EX:

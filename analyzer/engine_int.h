@@ -7,6 +7,11 @@
  *   copy.c    copies, sets and batches
  *   invoke.c  kernel launches
  *   life.c    allocations and frees of every kind
+ *   graph.c   graphs and their executables: made, updated, launched
+ *   footprint.c    what an executable touches, and the index from memory to executables
+ *   graph_order.c  the inside of a graph: nodes that conflict with no path between them
+ *   capture.c      captures that break, and why; captures again and again
+ *   graph_input.c  inputs that a replay did not get
  *   judge.c   pairs to findings
  *   hot.c     rules about call sites
  *
@@ -254,6 +259,10 @@ void krt_launch_note(struct krt_engine *e, const struct krt_call *c);
 void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, size_t len);
 void krt_launch_free(struct krt_engine *e);
 void krt_life_op(struct krt_engine *e, const struct krt_call *c);
+
+/* --- graph.c ------------------------------------------------------------------- */
+
+void krt_graph_op(struct krt_engine *e, const struct krt_call *c);
 
 /* --- judge.c ----------------------------------------------------------------- */
 

@@ -791,14 +791,8 @@ static void plain_op(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_stream_info *s = enqueue_other(e, c);
 
-	if (!s)
-		return;
-	if (c->op == KRT_OP_EXT_SEM_WAIT)
+	if (s && c->op == KRT_OP_EXT_SEM_WAIT)
 		s->external = true;
-	if (c->op == KRT_OP_GRAPH_LAUNCH) {
-		e->cov.graph_launches++;
-		krt_site_work(e, c);
-	}
 }
 
 static void name_note(struct krt_engine *e, const struct krt_call *c)
@@ -994,8 +988,6 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_EXT_SEM_WAIT:
 	case KRT_OP_GFX_MAP:
 	case KRT_OP_GFX_UNMAP:
-	case KRT_OP_GRAPH_LAUNCH:
-	case KRT_OP_GRAPH_UPLOAD:
 		plain_op(e, c);
 		break;
 	default:

@@ -52,7 +52,13 @@
 	X(WRITE_VALUE) X(WAIT_VALUE) X(BATCH_MEM_OP)                                        \
 	X(CAPTURE_BEGIN) X(CAPTURE_END) X(CAPTURE_DEPS) X(CAPTURE_MODE)                     \
 	X(GRAPH_INSTANTIATE) X(GRAPH_LAUNCH) X(GRAPH_UPLOAD) X(GRAPH_EXEC_DESTROY)          \
-	X(GRAPH_DESTROY)                                                                    \
+	X(GRAPH_DESTROY) X(GRAPH_CREATE) X(GRAPH_CLONE)                                     \
+	X(GRAPH_NODE_ADD)     /* OUT_HANDLE node, GRAPH */                                  \
+	X(GRAPH_NODE_SET)     /* NODE: template edited */                                   \
+	X(GRAPH_NODE_DESTROY) /* NODE */                                                    \
+	X(GRAPH_EXEC_SET)     /* EXEC, NODE: one node of an executable, future launches */  \
+	X(GRAPH_EXEC_UPDATE)  /* EXEC, GRAPH: whole graph */                                \
+	X(GRAPH_NODE_ENABLE)  /* EXEC, NODE, VALUE */                                       \
 	X(MODULE_LOAD) X(MODULE_UNLOAD) X(LIBRARY_LOAD) X(LIBRARY_UNLOAD) X(MODULE_GLOBAL)  \
 	X(MODULE_FUNCTION)                                                                  \
 	X(UNSUPPORTED)                                                                      \
@@ -77,7 +83,7 @@
 	X(DST) X(SRC) X(ADDR) X(DST_ARRAY) X(SRC_ARRAY) X(DST_OFF) X(SRC_OFF)               \
 	X(DST_CTX) X(SRC_CTX)                                                               \
 	X(STREAM) X(EVENT) X(CTX) X(DEVICE) X(FUNC) X(MODULE) X(LIBRARY) X(POOL) X(GRAPH)   \
-	X(EXEC) X(ARRAY) X(HANDLE) X(IMAGE)                                                 \
+	X(EXEC) X(NODE) X(ARRAY) X(HANDLE) X(IMAGE)                                                 \
 	/* read behind the pointer after success */                                         \
 	X(OUT_ADDR) X(OUT_HANDLE) X(OUT_SIZE) X(OUT_STRUCT)                                 \
 	/* copied from behind the pointer before the call */                                \

@@ -142,6 +142,10 @@ enum krt_blob_kind {
 	KRT_BLOB_PARAMS = 1,  /* struct krt_params, then bytes */
 	KRT_BLOB_SHARED = 2,  /* u32 id of a krt_rec_params */
 	KRT_BLOB_ADDR = 3,    /* u64: an address that ends with it (HEAP_END), or a look-up result */
+	KRT_BLOB_CAPTURE = 4, /* struct krt_capture_rec: the call's stream captures */
+	KRT_BLOB_NODE = 5,    /* struct krt_node_rec: a node that the call made or changed, read back */
+	KRT_BLOB_GRAPH = 6,   /* struct krt_graph_rec: the graph of an instantiation, update or clone */
+	KRT_BLOB_FRAME = 7,   /* struct krt_frame_rec: the calling thread's stack */
 };
 
 struct krt_blob {
@@ -150,6 +154,69 @@ struct krt_blob {
 	uint16_t rsv;
 	uint32_t len;     /* of the data, without padding to 8 */
 	/* data */
+};
+
+/*
+ * Graphs.  Everything is a multiple of 8 long.  What the driver's queries
+ * answered, not what the program passed: nobody's graph is missed.
+ */
+struct krt_capture_rec {  /* of a call on a stream that captures, and of a capture's end */
+	uint64_t id;      /* of the capture, as the driver numbers them */
+	uint64_t graph;   /* being built; 0: not told */
+	uint64_t node;    /* the capture's one dependency right after the call; 0: none or several */
+	uint32_t status;  /* CUstreamCaptureStatus after the call */
+	uint32_t rsv;
+};
+
+enum krt_node_flags {
+	KRT_NODE_UNREAD = 1 << 0, /* its parameters could not be read: payload empty */
+	KRT_NODE_STACK = 1 << 1,  /* of a call: host memory it names lies on the calling thread's stack */
+};
+struct krt_node_rec {
+	uint32_t size;    /* of all of it, nested graphs included */
+	uint16_t type;    /* CUgraphNodeType */
+	uint16_t flags;   /* enum krt_node_flags */
+	uint64_t node;    /* CUgraphNode */
+	uint64_t ctx;     /* kernel, copy, set, memop: its context; else 0 */
+	/*
+	 * KERNEL       struct krt_node_kernel, struct krt_params, bytes
+	 * MEMCPY       CUDA_MEMCPY3D
+	 * MEMSET       CUDA_MEMSET_NODE_PARAMS
+	 * HOST         u64 fn, u64 userData
+	 * GRAPH        struct krt_graph_rec: the child
+	 * EMPTY        nothing
+	 * WAIT_EVENT, EVENT_RECORD    u64 event
+	 * EXT_SEMAS_SIGNAL, _WAIT     u64 n, u64 semaphore[n]
+	 * MEM_ALLOC    u64 address, u64 bytes
+	 * MEM_FREE     u64 address
+	 * BATCH_MEM_OP u64 n, CUstreamBatchMemOpParams[n]
+	 * CONDITIONAL  u64 handle, u32 kind (CUgraphConditionalNodeType), u32 n, struct krt_graph_rec[n]
+	 */
+};
+struct krt_node_kernel {
+	uint64_t func;    /* CUfunction, or CUkernel where that was given */
+	uint32_t grid[3], block[3], shared;
+	uint32_t coop;    /* launched cooperatively */
+};
+enum krt_graph_flags {
+	KRT_GRAPH_UNREAD = 1 << 0,   /* nodes or edges could not be read, here or in a nested graph */
+	KRT_GRAPH_REMEMBERED = 1 << 1, /* a body of a cloned conditional node: read from the original */
+};
+struct krt_graph_rec {
+	uint32_t size;    /* of all of it */
+	uint32_t flags;   /* enum krt_graph_flags */
+	uint64_t graph;   /* CUgraph */
+	uint32_t nodes, edges;
+	/* struct krt_node_rec[nodes], in the driver's order; struct krt_edge_rec[edges] */
+};
+struct krt_edge_rec {
+	uint32_t from, to; /* places in the list of nodes */
+	uint8_t from_port, to_port, type; /* CUgraphEdgeData */
+	uint8_t rsv[5];
+};
+struct krt_frame_rec {    /* of a graph launch, where some node names memory on a stack */
+	uint64_t sp;      /* below everything that is alive on it */
+	uint64_t low, high; /* of the stack, 0: not known */
 };
 
 #define KRT_PARAMS_UNKNOWN UINT32_MAX
