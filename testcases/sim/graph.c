@@ -647,12 +647,12 @@ ONE(cuGraphGetEdges, (CUgraph g, CUgraphNode *f, CUgraphNode *t, size_t *n),
 ONE(cuGraphGetEdges_v2, (CUgraph g, CUgraphNode *f, CUgraphNode *t, CUgraphEdgeData *e, size_t *n),
     edges(g, f, t, e, n))
 
-API(cuGraphNodeGetType, (CUgraphNode h, int *type))
+API(cuGraphNodeGetType, (CUgraphNode h, CUgraphNodeType * type))
 {
 	ENTER();
 	if (!sim_handle_is(h, SIM_NODE) || !type)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	*type = (int)((struct node *)h)->type;
+	*type = (CUgraphNodeType)((struct node *)h)->type;
 	LEAVE(CUDA_SUCCESS);
 }
 
