@@ -130,16 +130,22 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 	krt_pair_add(m->e, &p);
 }
 
-/* Two cooperative launches that update the same bytes atomically. */
+/*
+ * Launches that update the same bytes atomically: a sum is right in any order, a
+ * grid-wide barrier is not.  Cooperative launches have such barriers.
+ */
 static void meet_coop(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct meeting *m = user;
-	struct krt_pair p = {.rule = KRT_RULE_COOP_SHARED, .confidence = KRT_CERTAIN};
+	struct krt_op_info *op = m->t->op;
+	struct krt_pair p = {.rule = KRT_RULE_COOP_SHARED};
 
-	if (prev->kind != KRT_ACC_ATOMIC || !prev->op->coop || prev->op == m->t->op ||
+	if (prev->kind != KRT_ACC_ATOMIC || !(prev->op->coop || op->coop) ||
+	    prev->op->seq == op->seq || /* the grids of one launch over several devices */
 	    !krt_unordered(m->e, prev->op, m->t->stream, &p.view))
 		return;
-	p.cur = m->t->op;
+	p.confidence = prev->op->coop && op->coop ? KRT_CERTAIN : KRT_POSSIBLE;
+	p.cur = op;
 	p.prev = prev->op;
 	p.cur_what = p.prev_what = "use";
 	p.cur_know = m->t->know;
@@ -241,7 +247,7 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 
 	use_before_alloc(e, t->op, mem, t->kind, t->know, KRT_CERTAIN);
 	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
-	if (t->op->coop && t->kind == KRT_ACC_ATOMIC)
+	if (t->kind == KRT_ACC_ATOMIC)
 		krt_ranges_each(&mem->space->sure, from, end, meet_coop, &m);
 	if (mem->space->may.tree.count && t->kind == KRT_ACC_WRITE &&
 	    t->op->class != KRT_OPC_KERNEL) {
@@ -354,6 +360,8 @@ static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct k
 		    !krt_unordered(e, prev, t->stream, &p.view))
 			continue;
 		p.rule = t->kind == KRT_ACC_READ ? KRT_RULE_RACE_RAW : KRT_RULE_RACE_WAR;
+		if (t->kind == KRT_ACC_ATOMIC && t->op->coop && prev->coop)
+			p.rule = KRT_RULE_COOP_SHARED;
 		p.cur = t->op;
 		p.prev = prev;
 		p.cur_what = what_of(t->kind);
@@ -450,6 +458,8 @@ static void meet_pointer(void *user, const struct krt_access *prev, uint64_t fro
 	if (prev->op->class != KRT_OPC_KERNEL && prev->kind == KRT_ACC_WRITE)
 		p.confidence = KRT_LIKELY;
 	p.rule = prev->kind == KRT_ACC_READ ? KRT_RULE_RACE_WAR : KRT_RULE_RACE_RAW;
+	if (prev->kind == KRT_ACC_ATOMIC && prev->op->coop && m->op->coop)
+		p.rule = KRT_RULE_COOP_SHARED;
 	p.cur = m->op;
 	p.prev = prev->op;
 	p.cur_what = "use";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* KRT-COOP-SHARED: two cooperative launches update one barrier or counter at a time. */
+/* KRT-COOP-SHARED: two launches update one barrier or counter at a time. */
 #include "words.h"
 
 #include <inttypes.h>
@@ -12,9 +12,11 @@ void krt_words_coop(const struct krt_facts *f, struct krt_words *w)
 
 	krt_words_bytes(f, bytes, sizeof(bytes));
 	snprintf(w->message, sizeof(w->message),
-		 "cooperative launches %s #%" PRIu64 " on %s and %s #%" PRIu64
-		 " on %s share %s and may be in flight together",
-		 c->api, c->seq, c->stream, p->api, p->seq, p->stream, bytes);
+		 "%slaunches %s #%" PRIu64 " on %s and %s #%" PRIu64
+		 " on %s share %s and may be in flight together: the arrivals at a barrier or "
+		 "counter there mix",
+		 f->confidence == KRT_CERTAIN ? "cooperative " : "", c->api,
+		 c->seq, c->stream, p->api, p->seq, p->stream, bytes);
 	snprintf(w->fix, sizeof(w->fix),
 		 "give each stream a workspace of its own, or make %s wait for an event recorded "
 		 "on %s after #%" PRIu64,

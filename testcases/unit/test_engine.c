@@ -1167,6 +1167,54 @@ Test(launch, coop_possible)
 	expect_all(&w, "?COOP-SHARED:1");
 }
 
+/* One of the two is not known to meet its grid, or not known to update the bytes. */
+Test(launch, coop_in_part)
+{
+	struct world w;
+
+	open3(&w);
+	access_note(&w, S1, DEV, 4, 4);
+	launch_of(&w, KRT_API_cuLaunchCooperativeKernel, S1, 0, 0, NULL);
+	access_note(&w, S2, DEV, 4, 4);
+	launch_of(&w, KRT_API_cuLaunchKernel, S2, 0, 0, NULL);
+	expect_all(&w, "?COOP-SHARED:1");
+
+	for (int swap = 0; swap < 2; swap++) {
+		open3(&w);
+		kernel(&w, 7, "k", 1, NULL);
+		if (swap)
+			launch_coop(&w, S2, 7, DEV);
+		access_note(&w, S1, DEV, 4, 4);
+		launch_of(&w, KRT_API_cuLaunchCooperativeKernel, S1, 0, 0, NULL);
+		if (!swap)
+			launch_coop(&w, S2, 7, DEV);
+		expect_all(&w, "?COOP-SHARED:1");
+	}
+}
+
+/* Sums, and the grids of one launch over two devices, which meet on purpose. */
+Test(launch, coop_not)
+{
+	CUDA_LAUNCH_PARAMS p[2] = {{.gridDimX = 1, .hStream = (CUstream)S1},
+				   {.gridDimX = 1, .hStream = (CUstream)S2}};
+	struct world w;
+
+	open3(&w);
+	for (int i = 0; i < 2; i++) {
+		access_note(&w, i ? S2 : S1, DEV, 4, 4);
+		launch_of(&w, KRT_API_cuLaunchKernel, i ? S2 : S1, 0, 0, NULL);
+	}
+	expect_all(&w, "");
+
+	open3(&w);
+	access_note(&w, S1, DEV, 4, 4);
+	access_note(&w, S2, DEV, 4, 4);
+	call_begin(&w, KRT_API_cuLaunchCooperativeKernelMultiDevice, A(0), A(2), A(3));
+	call_blob(&w, 0, KRT_BLOB_BYTES, p, sizeof(p));
+	call_end(&w, 0);
+	expect_all(&w, "");
+}
+
 TWIN(batch, overlap, "RACE-WAW:error:1")
 {
 	uint64_t dst[2] = {DEV, fixed ? DEV + 64 : DEV + 32}, src[2] = {PIN, PIN + 64},
