@@ -7,6 +7,7 @@
  *   copy.c    copies, sets and batches
  *   invoke.c  kernel launches
  *   life.c    allocations and frees of every kind
+ *   graph_image.c  graph records decoded
  *   graph.c   graphs and their executables: made, updated, launched
  *   footprint.c    what an executable touches, and the index from memory to executables
  *   graph_order.c  the inside of a graph: nodes that conflict with no path between them

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A graph as it was read from the driver, and what its nodes touch.
+ *
+ * An image is decoded from struct krt_graph_rec: nested graphs are expanded in
+ * place, so that order inside an executable is one plain graph.  A node that
+ * holds others (child graph, conditional) stands for its beginning; an added
+ * KRT_GNODE_END node stands for its completion.  What came before the holder
+ * comes before everything inside, what comes after it comes after the end.
+ * Records are untrusted: every size and place is checked; what does not fit
+ * makes the image NULL, not half of one.
+ *
+ * What a node touches is settled when the node is made (captured, added, its
+ * parameters set): the accesses with the owners that their addresses had then.
+ * This set is shared by the node, by every image read later in which the node
+ * still has the same parameters, and by the executables made from those.
+ *
+ * An owner is a life of memory: an allocation, a pool's block or a range of the
+ * program's heap, as far as some node names it.  It outlives the memory.
+ *
+ * Reference counted; memory from the engine's heap; not locked.
+ */
+#ifndef KRT_GRAPH_H
+#define KRT_GRAPH_H
+
+#include "../rules/finding.h"
+#include "memory.h"
+
+struct krt_engine;
+
+enum krt_gnode_type { /* CUgraphNodeType */
+	KRT_GNODE_KERNEL = 0,
+	KRT_GNODE_MEMCPY = 1,
+	KRT_GNODE_MEMSET = 2,
+	KRT_GNODE_HOST = 3,
+	KRT_GNODE_GRAPH = 4,
+	KRT_GNODE_EMPTY = 5,
+	KRT_GNODE_WAIT_EVENT = 6,
+	KRT_GNODE_EVENT_RECORD = 7,
+	KRT_GNODE_SEMAS_SIGNAL = 8,
+	KRT_GNODE_SEMAS_WAIT = 9,
+	KRT_GNODE_MEM_ALLOC = 10,
+	KRT_GNODE_MEM_FREE = 11,
+	KRT_GNODE_BATCH_MEM_OP = 12,
+	KRT_GNODE_CONDITIONAL = 13,
+	KRT_GNODE_END = 0xffff, /* the completion of a GRAPH or CONDITIONAL node */
+};
+const char *krt_gnode_type_name(unsigned type);
+
+/* --- owners ----------------------------------------------------------------------- */
+
+struct krt_owner {
+	unsigned refs;
+	uint32_t serial;	/* unique in the engine */
+	enum krt_mem_kind kind; /* of the allocation, also for a block of it */
+	bool block;		/* a pool's block */
+	bool ended;
+	bool heap;	    /* ended as a range of the heap (free, munmap), not by a CUDA call */
+	uint64_t base, size; /* addresses; of an array: its handle */
+	uint64_t space, off; /* the memory itself: id of its space, first byte in it */
+	uint64_t pool;	     /* blocks */
+	unsigned capture;    /* blocks: of the capture it was handed out in, 0: none */
+	struct krt_origin made, freed;
+	char *name; /* krtsan_name(), or NULL */
+	struct krt_owner_use *uses; /* footprint.c: the executables that name it */
+	struct krt_tree *in;	    /* the tree below, NULL: none */
+	struct krt_node node;	    /* key: base */
+	struct krt_owner *same;	    /* another of the same base */
+};
+
+/* All owners of an engine. */
+struct krt_owners {
+	struct krt_heap *heap;
+	struct krt_tree heap_ranges; /* of pageable memory, by base */
+	struct krt_tree loose;	     /* ended, but their addresses may come back: by base */
+	uint32_t serial;
+};
+void krt_owner_unref(struct krt_owners *all, struct krt_owner *o);
+/* An owner as a finding's buffer, [from, end) in it; strings are constants or the owner's. */
+void krt_owner_buffer(const struct krt_owner *o, uint64_t from, uint64_t end,
+		      struct krt_buffer *b);
+
+/* --- what a node touches --------------------------------------------------------------- */
+
+#define KRT_SPACE_PAGEABLE 1
+#define KRT_SPACE_UNKNOWN  2
+#define KRT_SPACE_GRAPH	   3 /* memory of graphs themselves (alloc nodes): key is the address */
+
+enum krt_gaccess_role {
+	KRT_GROLE_COPY_SRC,
+	KRT_GROLE_COPY_DST,
+	KRT_GROLE_SET,
+	KRT_GROLE_KERNEL, /* know tells how it is known */
+	KRT_GROLE_HOSTFN, /* userData of a host node: one byte of unknown use */
+	KRT_GROLE_MEMOP,  /* a flag word: written or waited for on purpose */
+};
+
+/*
+ * One access; all of it lies in one owner's memory (or in none that is known).
+ * rows of width bytes each, pitch apart, and slices of them.  Of a kernel that
+ * is only given a pointer: kind UNKNOWN, know POINTER or WORD, one byte.
+ */
+struct krt_gaccess {
+	uint8_t kind; /* enum krt_access_kind */
+	uint8_t know; /* enum krt_knowledge */
+	uint8_t role; /* enum krt_gaccess_role */
+	bool host;    /* host memory: pageable, pinned or registered */
+	uint64_t space; /* id of the space: two accesses meet where space and keys are the same */
+	uint64_t key;	/* of the first byte in it */
+	uint64_t addr;	/* of the first byte; an offset in an array */
+	uint64_t width, rows, pitch, slices, slice_pitch;
+	struct krt_owner *owner; /* of the allocation; NULL: not known */
+	struct krt_owner *block; /* of the pool's block in it; NULL: none */
+};
+
+struct krt_gset {
+	unsigned refs;
+	struct krt_owners *owners;
+	uint64_t hash;		/* of type and payload */
+	struct krt_origin made; /* the captured call, cuGraphAdd*Node or *SetParams; seq 0: unseen */
+	unsigned capture;	/* 0: not by a captured call */
+	uint32_t kernel;	/* id, 0: none */
+	uint64_t thread;	/* serial of the thread that made it */
+	bool coop, stack;	/* stack: it names memory on that thread's stack */
+	uint32_t n, cap;
+	struct krt_gaccess *access;
+};
+
+void krt_gset_unref(struct krt_gset *s);
+
+/* --- images ---------------------------------------------------------------------- */
+
+#define KRT_GNODE_NONE UINT32_MAX
+#define KRT_GDEPTH_MAX 32 /* of nesting */
+
+enum krt_gnode_flags {
+	KRT_GN_UNREAD = 1 << 0, /* its parameters could not be read */
+	KRT_GN_MAYBE = 1 << 1,	/* in the body of a conditional: runs any number of times */
+	KRT_GN_HOLDER = 1 << 2, /* GRAPH, CONDITIONAL: the nodes up to `end` are inside */
+};
+struct krt_gnode {
+	uint16_t type;	 /* enum krt_gnode_type */
+	uint16_t flags;	 /* enum krt_gnode_flags */
+	uint32_t holder; /* place of the holder in the image, KRT_GNODE_NONE: of the graph itself */
+	uint32_t end;	 /* holders: place of the END node; END: of the holder; others: their own */
+	uint32_t body;	 /* in a conditional: which of its bodies; bodies of IF and SWITCH exclude
+			    one another, runs of one body follow one another */
+	uint32_t place;	 /* in the list of nodes of its graph */
+	uint64_t graph;	 /* CUgraph that it lies in */
+	uint64_t node;	 /* CUgraphNode; END: that of the holder */
+	uint64_t ctx;
+	const void *payload; /* see record.h; NULL where len is 0 */
+	uint32_t len;
+	struct krt_gset *set; /* what it touches; NULL: nothing, or not resolved yet */
+};
+struct krt_gedge {
+	uint32_t from, to;		  /* places in the image */
+	uint8_t from_port, to_port, type; /* CUgraphEdgeData; 0 on added edges */
+};
+/* An address that the graph allocates itself. */
+struct krt_gmem {
+	uint64_t addr, bytes;
+	uint32_t alloc; /* place of the MEM_ALLOC node */
+	uint32_t free;	/* of the MEM_FREE node, KRT_GNODE_NONE: not in this graph */
+};
+
+struct krt_graph_image {
+	struct krt_heap *heap;
+	unsigned refs;
+	uint64_t graph; /* CUgraph */
+	bool unread;	/* not all of it could be read */
+	uint32_t nodes, edges, mems;
+	uint32_t nodes_cap, edges_cap, mems_cap;
+	struct krt_gnode *node; /* a holder comes before what it holds, its END after it */
+	struct krt_gedge *edge; /* in no order */
+	struct krt_gmem *mem;	/* by address */
+	void *bytes;		/* the record; payloads point into it */
+	uint32_t len;
+};
+
+/* NULL: the record is damaged, or no memory (heap->failed). */
+struct krt_graph_image *krt_graph_image_new(struct krt_heap *heap, const void *rec, uint32_t len);
+struct krt_graph_image *krt_graph_image_ref(struct krt_graph_image *g);
+void krt_graph_image_unref(struct krt_graph_image *g);
+/* The graph's own memory that holds addr, or NULL. */
+const struct krt_gmem *krt_graph_image_mem(const struct krt_graph_image *g, uint64_t addr);
+
+/*
+ * Fills in node[i].set of every node: the one made with the node where its
+ * parameters are still those, else one of the present moment.  False: no memory.
+ */
+bool krt_graph_image_resolve(struct krt_engine *e, const struct krt_call *c,
+			     struct krt_graph_image *g);
+/* "kernel node scale (captured by cuLaunchKernel #42)" into buf. */
+const char *krt_gnode_text(const struct krt_engine *e, const struct krt_graph_image *g,
+			   uint32_t node, char *buf, size_t len);
+/* Name of a kernel node's kernel, "cuMemcpy..." of others: what stands as an operation's api. */
+const char *krt_gnode_api(const struct krt_engine *e, const struct krt_graph_image *g, uint32_t node,
+			  char *buf, size_t len);
+#endif
