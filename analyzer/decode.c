@@ -159,6 +159,7 @@ static void set_plain(struct krt_call *c, enum krt_role role, uint64_t v)
 	case KRT_ROLE_IN_ATTR_IDX:
 	case KRT_ROLE_IN_OPS3D:
 	case KRT_ROLE_IN_MEMOPS:
+	case KRT_ROLE_IN_ACCESS:
 	case KRT_ROLE_IN_LAUNCH:
 	case KRT_ROLE_IN_LAUNCH_LIST:
 	case KRT_ROLE_PARAMS:
@@ -226,6 +227,7 @@ static void set_blob(struct krt_call *c, enum krt_role role, uint8_t kind, struc
 		c->params_kind = kind;
 		break;
 	case KRT_ROLE_IN_STRUCT:
+	case KRT_ROLE_IN_ACCESS:
 	case KRT_ROLE_BYVAL:
 		c->in = b;
 		break;

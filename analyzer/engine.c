@@ -141,6 +141,7 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_IPC_MEM_GET:
 	case KRT_OP_POOL_CREATE:
 	case KRT_OP_POOL_DESTROY:
+	case KRT_OP_POOL_ACCESS:
 	case KRT_OP_POOL_TRIM:
 	case KRT_OP_VMM_RESERVE:
 	case KRT_OP_VMM_ADDR_FREE:

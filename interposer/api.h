@@ -42,7 +42,7 @@
 	X(ALLOC) X(ALLOC_PITCH) X(ALLOC_MANAGED) X(FREE)                                    \
 	X(HOST_ALLOC) X(HOST_FREE) X(HOST_REGISTER) X(HOST_UNREGISTER) X(HOST_DEVPTR)       \
 	X(ALLOC_ASYNC) X(FREE_ASYNC) X(POOL_CREATE) X(POOL_DESTROY) X(POOL_TRIM)            \
-	X(POOL_IMPORT) X(POINTER_ATTR)                                                      \
+	X(POOL_ACCESS) X(POOL_IMPORT) X(POINTER_ATTR)                                       \
 	X(ARRAY_CREATE) X(ARRAY_DESTROY) X(ARRAY_ALIAS)                                     \
 	X(VMM_RESERVE) X(VMM_ADDR_FREE) X(VMM_CREATE) X(VMM_RELEASE) X(VMM_MAP)             \
 	X(VMM_UNMAP) X(VMM_ACCESS) X(VMM_MAP_ARRAY)                                         \
@@ -94,6 +94,7 @@
 	X(IN_ATTR_IDX)                    /* u64[NATTRS] */                                 \
 	X(IN_OPS3D)                       /* CUDA_MEMCPY3D_BATCH_OP[numOps], 112 each */    \
 	X(IN_MEMOPS)                      /* CUstreamBatchMemOpParams[COUNT], 48 each */    \
+	X(IN_ACCESS)                      /* CUmemAccessDesc[COUNT], 12 each */             \
 	X(IN_LAUNCH)                      /* CUlaunchConfig (56), then its attrs (72 each) */ \
 	X(IN_LAUNCH_LIST)                 /* CUDA_LAUNCH_PARAMS[numDevices] */              \
 	X(PARAMS) X(EXTRA)                /* kernel parameters, KRT_BLOB_PARAMS */          \

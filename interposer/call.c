@@ -107,6 +107,7 @@ bool krt_call_open(void)
 			case KRT_ROLE_IN_ATTR_IDX:
 			case KRT_ROLE_IN_OPS3D:
 			case KRT_ROLE_IN_MEMOPS:
+			case KRT_ROLE_IN_ACCESS:
 			case KRT_ROLE_IN_LAUNCH:
 			case KRT_ROLE_IN_LAUNCH_LIST:
 			case KRT_ROLE_BYVAL:
@@ -223,6 +224,9 @@ static void capture_in(struct krt_call *c, const struct plan *p)
 			break;
 		case KRT_ROLE_IN_MEMOPS:
 			copy_array(c, i, value(p, c->args, p->count), sizeof(CUstreamBatchMemOpParams));
+			break;
+		case KRT_ROLE_IN_ACCESS:
+			copy_array(c, i, value(p, c->args, p->count), sizeof(CUmemAccessDesc));
 			break;
 		case KRT_ROLE_IN_ATTRS:
 			copy_array(c, i, value(p, c->args, p->nattrs), sizeof(CUmemcpyAttributes));
