@@ -329,6 +329,8 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	if (rec->flags & KRT_RF_IGNORE)
 		e->cov.ignored++;
 	e->call = &c;
+	if (c.api->cls != KRT_CLASS_NOTE && c.api->cls != KRT_CLASS_LIBC)
+		krt_capture_call(e, &c);
 	dispatch(e, &c);
 	krt_pairs_flush(e);
 	e->call = NULL;
@@ -349,6 +351,7 @@ static void thread_record(struct krt_engine *e, const struct krt_rec_thread *r, 
 	l->thread = r->serial;
 	l->ndeclared = 0;
 	l->ctx = l->inside = 0;
+	l->capture_mode = 0;
 }
 
 static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
@@ -490,6 +493,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_judge_free(e);
 	krt_sites_free(e);
 	krt_sync_free(e);
+	krt_capture_free(e);
 	krt_launch_free(e);
 	for (uint32_t i = 0; i < e->lanes; i++)
 		krt_heap_free(&e->heap, e->lane[i].declared,

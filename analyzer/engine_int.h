@@ -2,7 +2,7 @@
 /*
  * The engine's inside, shared by its files and by nothing else:
  *   engine.c  records in, report out, dispatch by operation
- *   sync.c    contexts, streams, events, waits, captures, value waits, notes on order
+ *   sync.c    contexts, streams, events, waits, value waits, notes on order
  *   touch.c   which bytes an operation touches, and what it meets there
  *   copy.c    copies, sets and batches
  *   invoke.c  kernel launches
@@ -11,7 +11,7 @@
  *   graph.c   graphs and their executables: made, updated, launched
  *   footprint.c    what an executable touches, and the index from memory to executables
  *   graph_order.c  the inside of a graph: nodes that conflict with no path between them
- *   capture.c      captures that break, and why; captures again and again
+ *   capture.c      which streams capture; captures that break, and why
  *   graph_input.c  inputs that a replay did not get
  *   judge.c   pairs to findings
  *   hot.c     rules about call sites
@@ -42,6 +42,7 @@ struct krt_lane {
 	uint64_t thread; /* serial */
 	uint64_t ctx;	 /* the last current context that a call named, 0: none */
 	uint64_t inside; /* token of the host function that runs, 0: none */
+	unsigned capture_mode; /* of the thread, as it set it: CUstreamCaptureMode */
 	struct krt_declared *declared;
 	uint32_t ndeclared, declared_cap;
 };
@@ -146,7 +147,8 @@ struct krt_engine {
 
 	struct krt_wait_memory host_waits;
 
-	unsigned captures;
+	unsigned captures;		    /* ever */
+	struct krt_capture_info *capturing; /* those that have not ended */
 	struct krt_flag *flags;
 	uint32_t nflags, ntokens, nhostfns;
 	struct krt_value_wait *value_wait;
@@ -207,6 +209,8 @@ void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t e
 		      struct krt_stream_info *s, struct krt_snapshot *snap);
 /* A kernel is given the address of a flag word: it may spin on it. */
 void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t addr);
+/* "event "x"", "event 0x.." into buf. */
+const char *krt_event_text(const struct krt_event_info *ev, char *buf, size_t len);
 void krt_sync_free(struct krt_engine *e);
 
 /* --- touch.c ----------------------------------------------------------------- */
@@ -264,6 +268,14 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c);
 /* --- graph.c ------------------------------------------------------------------- */
 
 void krt_graph_op(struct krt_engine *e, const struct krt_call *c);
+
+/* --- capture.c ----------------------------------------------------------------- */
+
+/* Any call of the driver, before it is dispatched: who captures now, and what broke a capture. */
+void krt_capture_call(struct krt_engine *e, const struct krt_call *c);
+/* Did the call fail with one of CUDA's capture errors? */
+bool krt_capture_error(const struct krt_call *c);
+void krt_capture_free(struct krt_engine *e);
 
 /* --- judge.c ----------------------------------------------------------------- */
 

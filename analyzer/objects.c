@@ -397,7 +397,10 @@ static void event_clear(struct krt_objects *o, struct krt_event_info *ev)
 	ev->record_op = NULL;
 	ev->record_seq = 0;
 	ev->record_domain = 0;
-	ev->bound = ev->external = false;
+	if (ev->captured_op)
+		krt_op_unref(o->heap, ev->captured_op);
+	ev->captured_op = NULL;
+	ev->bound = ev->external = ev->captured_broken = false;
 	ev->capture = 0;
 }
 

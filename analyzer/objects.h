@@ -78,6 +78,8 @@ struct krt_event_info {
 	bool bound;		       /* something waited for, queried or timed the record */
 	bool external;		       /* the record carries order that is not seen */
 	unsigned capture;	       /* recorded in this capture */
+	struct krt_op_info *captured_op; /* the record, when the last one was in a capture */
+	bool captured_broken;		 /* and that capture broke */
 	struct krt_op_info
 		*overwritten; /* a record nothing had bound to, replaced by another stream's */
 	struct krt_op_info *failed; /* a record or wait that failed */

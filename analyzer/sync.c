@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Contexts, streams, events, waits on host and device, captures, value waits
- * and the notes that make order.
+ * Contexts, streams, events, waits on host and device, value waits and the notes
+ * that make order.
  *
  * Which calls a wait of another thread is in time for is the ordering module's
  * business (krt_order_at): here an edge is an edge.
@@ -97,7 +97,7 @@ void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
 
 /* --- events ------------------------------------------------------------------------ */
 
-static const char *event_text(const struct krt_event_info *ev, char *buf, size_t len)
+const char *krt_event_text(const struct krt_event_info *ev, char *buf, size_t len)
 {
 	if (ev->name)
 		snprintf(buf, len, "event \"%s\"", ev->name);
@@ -123,7 +123,7 @@ static void event_finding(struct krt_engine *e, const struct krt_call *c, struct
 	if (!e->judge)
 		return;
 	memset(&shape, 0, sizeof(shape));
-	f.event = event_text(ev, name, sizeof(name));
+	f.event = krt_event_text(ev, name, sizeof(name));
 	f.cur.api = c->api->base;
 	f.cur.what = "wait";
 	f.cur.stream = krt_stream_text(s, stream, sizeof(stream));
@@ -231,13 +231,8 @@ static void event_record(struct krt_engine *e, const struct krt_call *c)
 
 	if (!ev || !s)
 		return;
-	if (krt_capturing(e, s)) {
-		if (!(c->flags & CU_EVENT_RECORD_EXTERNAL)) { /* a captured event */
-			krt_event_set(&e->obj, ev, NULL, NULL);
-			ev->capture = s->capture;
-		}
+	if (krt_capturing(e, s)) /* a captured event: capture.c */
 		return;
-	}
 	record(e, c, ev, s, krt_order_record(e->order, s->domain));
 }
 
@@ -249,11 +244,6 @@ static void stream_wait(struct krt_engine *e, const struct krt_call *c)
 
 	if (!ev || !s)
 		return;
-	if (ev->capture && !s->capture) { /* pulled into the capture */
-		s->capture = ev->capture;
-		e->cov.captured_calls++;
-		return;
-	}
 	if (krt_capturing(e, s))
 		return;
 	e->cov.waits++;
@@ -335,7 +325,7 @@ static void event_call_failed(struct krt_engine *e, const struct krt_call *c)
 	struct krt_stream_info *s = NULL;
 	struct krt_op_info *op;
 
-	if (!ev || !e->judge)
+	if (!ev || !e->judge || krt_capture_error(c)) /* that one has a rule of its own */
 		return;
 	if (krt_has(c, KRT_ROLE_STREAM)) {
 		/* the handle may be the very thing that is wrong: nothing is made of it */
@@ -389,7 +379,7 @@ static void context_host(struct krt_engine *e, const struct krt_call *c)
 	krt_site_sync(e, c);
 }
 
-/* --- streams and captures ------------------------------------------------------------ */
+/* --- streams -------------------------------------------------------------------------- */
 
 static void stream_create(struct krt_engine *e, const struct krt_call *c)
 {
@@ -401,34 +391,6 @@ static void stream_create(struct krt_engine *e, const struct krt_call *c)
 		krt_stream_make(&e->obj, c->out_handle, ctx,
 				c->flags & CU_STREAM_NON_BLOCKING ? KRT_STREAM_NON_BLOCKING
 								  : KRT_STREAM_BLOCKING);
-}
-
-static void capture_begin(struct krt_engine *e, const struct krt_call *c)
-{
-	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
-
-	if (s)
-		s->capture = ++e->captures;
-}
-
-static void capture_end(struct krt_engine *e, const struct krt_call *c)
-{
-	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
-	unsigned id = s ? s->capture : 0;
-
-	/* unmatched, or another thread's: the capture goes on; any other result ends it */
-	if (!id || c->rec->result == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||
-	    c->rec->result == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD)
-		return;
-	for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
-		if (k->stream->capture == id)
-			k->stream->capture = 0;
-	for (struct krt_event_info *ev = e->obj.events; ev; ev = ev->hh.next)
-		if (ev->capture == id) {
-			ev->capture = 0;
-			ev->known = false; /* captured: a wait for it is an error and not a wait for
-					      nothing */
-		}
 }
 
 /* --- flags in memory ------------------------------------------------------------------ */
@@ -881,9 +843,6 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		case KRT_OP_GREEN_WAIT:
 			event_call_failed(e, c);
 			break;
-		case KRT_OP_CAPTURE_END:
-			capture_end(e, c);
-			break;
 		default:
 			break;
 		}
@@ -956,12 +915,6 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_HOSTFN_ENTER:
 	case KRT_OP_HOSTFN_EXIT:
 		host_function_runs(e, c);
-		break;
-	case KRT_OP_CAPTURE_BEGIN:
-		capture_begin(e, c);
-		break;
-	case KRT_OP_CAPTURE_END:
-		capture_end(e, c);
 		break;
 	case KRT_OP_WRITE_VALUE:
 	case KRT_OP_WAIT_VALUE:

@@ -21,6 +21,7 @@ static krt_words_fn *const words[KRT_NR_RULES] = {
 	[KRT_RULE_EVENT_FAILED] = krt_words_event,
 	[KRT_RULE_COPY_BOUNDS] = krt_words_bounds,
 	[KRT_RULE_COOP_SHARED] = krt_words_coop,
+	[KRT_RULE_CAPTURE_ISOLATION] = krt_words_capture,
 	[KRT_RULE_PERF_SYNC_HOT] = krt_words_sync_hot,
 };
 

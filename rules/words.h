@@ -21,6 +21,38 @@ struct krt_side {
 	bool loose;	    /* a copy whose source is read outside stream order */
 };
 
+/* CAPTURE_ISOLATION: how a capture broke. */
+enum krt_capture_why {
+	KRT_CAPTURE_FOREIGN,	  /* a wait for an event from outside of it */
+	KRT_CAPTURE_UNJOINED,	  /* a stream pulled into it was not joined */
+	KRT_CAPTURE_MERGED,	  /* a wait for an event of another capture */
+	KRT_CAPTURE_OWN_STREAM,	  /* a call that a capturing stream does not take */
+	KRT_CAPTURE_FORBIDDEN,	  /* a call that the capture's mode forbids */
+	KRT_CAPTURE_LEGACY,	  /* the legacy stream while a blocking stream captures */
+	KRT_CAPTURE_EVENT,	  /* a captured event waited for or queried */
+	KRT_CAPTURE_WRONG_THREAD, /* ended by another thread */
+	KRT_CAPTURE_UNMATCHED,	  /* ended on another stream */
+	KRT_CAPTURE_REFUSED,	  /* it could not begin */
+	KRT_CAPTURE_LATER,	  /* what broke it was not recorded */
+};
+struct krt_capture_facts {
+	enum krt_capture_why why;
+	int result; /* CUresult of the call */
+	const char *mode, *begin, *begin_stream; /* the capture; begin NULL: not seen */
+	uint64_t begin_seq;
+	const char *other_stream; /* MERGED: where the other one began */
+	uint64_t other_seq;
+	const char *last; /* UNJOINED: the stream's last node; LATER: the last call that failed */
+	uint64_t last_seq;
+	int last_result;
+	unsigned more;	   /* UNJOINED: further streams */
+	bool other_thread; /* than the one that began it made the call */
+	bool before;	   /* FOREIGN: the record is older than the capture */
+	bool ended;	   /* FOREIGN, EVENT: of a capture that is over; REFUSED: the legacy stream */
+	const char *pool_stream; /* FOREIGN: the record's stream waited for another one instead */
+	uint64_t pool_wait, pool_record;
+};
+
 struct krt_facts {
 	enum krt_rule_id rule;
 	enum krt_confidence confidence;
@@ -42,6 +74,7 @@ struct krt_facts {
 			       the end */
 	const char *third_stream;
 	uint64_t times, rounds; /* PERF_SYNC_HOT, EVENT_UNRECORDED */
+	const struct krt_capture_facts *capture; /* CAPTURE_ISOLATION */
 };
 
 struct krt_words {
@@ -59,6 +92,6 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
 /* One a file. */
 typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);
 krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event,
-	krt_words_bounds, krt_words_coop, krt_words_sync_hot;
+	krt_words_bounds, krt_words_coop, krt_words_sync_hot, krt_words_capture;
 
 #endif
