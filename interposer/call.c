@@ -14,6 +14,7 @@
  * that the call before was left by a jump.
  */
 #include "call.h"
+#include "graphs.h"
 #include "heap.h"
 #include "lane.h"
 #include "objects.h"
@@ -36,6 +37,7 @@ struct plan {
 	int8_t stream, count, nattrs, fn, data, func;
 	uint8_t argc, op;
 	bool context;                /* depends on the current context where it has no stream of its own */
+	uint8_t graph;               /* enum krt_graph_part */
 	uint32_t flags;
 };
 
@@ -72,7 +74,7 @@ bool krt_call_open(void)
 
 		*p = (struct plan){ .stream = -1, .count = -1, .nattrs = -1, .fn = -1, .data = -1,
 				    .func = -1, .argc = a->argc, .op = a->op, .flags = a->flags,
-				    .context = wants_context(a) };
+				    .context = wants_context(a), .graph = krt_graph_part(a->op) };
 		for (unsigned i = 0; i < a->argc; i++) {
 			unsigned width = a->arg[i].width;
 			bool pointer = false;
@@ -135,7 +137,11 @@ bool krt_call_open(void)
 static bool more_room(struct krt_call *c, size_t need)
 {
 	size_t room = c->room * 2 > need ? c->room * 2 : need * 2;
-	void *p = room > KRT_RECORD_MAX ? NULL : krt_map(room);
+	void *p;
+
+	if (room > KRT_RECORD_MAX)
+		room = KRT_RECORD_MAX;
+	p = need > room ? NULL : krt_map(room);
 
 	if (p)
 		memcpy(p, c->rec, c->size);
@@ -160,6 +166,16 @@ void *krt_call_blob(struct krt_call *c, unsigned arg, unsigned kind, size_t len)
 	if (len & 7) /* the padding must not carry what lay there before */
 		memset((char *)(b + 1) + (len & ~(size_t)7), 0, 8);
 	return b + 1;
+}
+
+void *krt_call_more(struct krt_call *c, size_t len)
+{
+	size_t at = c->size;
+
+	if (krt_unlikely(!c->rec || (at + len + 16 > c->room && !more_room(c, at + len + 16))))
+		return NULL;
+	c->size += len;
+	return (char *)c->rec + at;
 }
 
 static void copy_in(struct krt_call *c, unsigned arg, const void *from, size_t len)
@@ -286,6 +302,7 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 	c->api = (uint16_t)api;
 	c->hostfn = NULL;
 	c->heap_mark = 0;
+	c->before = (struct krt_capture_rec){ 0 };
 	c->mapped = false;
 	c->mark = t->scratch_used;
 	c->rec = (struct krt_rec_call *)(t->scratch + t->scratch_used);
@@ -398,6 +415,12 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 		krt_heap_device_gone(args[0]);
 		break;
 	}
+	if (krt_unlikely(p->graph)) {
+		uint64_t stream = 0;
+
+		if (p->graph != KRT_GRAPH_MAKES_NODE || krt_captures_now())
+			krt_graphs_before(c, p->graph, call_stream(p, args, &stream) ? stream : KRT_NO_STREAM);
+	}
 	c->start_ns = krt_opt.times ? krt_mono_ns() : 0;
 	c->heap_mark = krt_heap_mark();
 	if (c->rec && !c->rec->t0)
@@ -502,6 +525,11 @@ int krt_call_end(struct krt_call *c, int result)
 	} else if (c->hostfn) {
 		krt_hostfn_drop(c->hostfn);
 	}
+	if (krt_unlikely(p->graph > KRT_GRAPH_MAKES_NODE || krt_captures_now())) {
+		uint64_t stream = 0;
+
+		krt_graphs_after(c, p->graph, call_stream(p, c->args, &stream) ? stream : KRT_NO_STREAM, result);
+	}
 	publish(c);
 	tls->busy = false;
 	tls->frame = NULL;
@@ -529,6 +557,8 @@ static void record_alone(unsigned api, uint64_t *args, bool quiet)
 	t = krt_thread();
 	if (t) {
 		build(&c, t, api, args, quiet);
+		if (krt_unlikely(plans[api].stream >= 0 && krt_captures_now()))
+			krt_graphs_after(&c, KRT_GRAPH_NONE, args[plans[api].stream], 0);
 		if (c.rec) {
 			c.rec->t0 = krt_ticket();
 			if (krt_opt.times)

@@ -11,6 +11,7 @@
 #pragma GCC visibility push(hidden)
 
 struct krt_thread;
+struct krt_kernel;
 
 struct krt_call {
 	struct krt_thread *thread; /* NULL: not recording yet; looked at for cuInit and late attach */
@@ -21,6 +22,7 @@ struct krt_call {
 	uint64_t start_ns;
 	uint64_t heap_mark;        /* what the heap filter knew before the driver was called */
 	void *hostfn;              /* trampoline handed to the driver in this call */
+	struct krt_capture_rec before; /* graphs.c: the stream's capture before the driver was called */
 	uint16_t api;
 	bool mapped;               /* rec is a mapping of its own */
 };
@@ -41,12 +43,33 @@ void krt_record_note(unsigned api, uint64_t *args);
 /* Room at the end of the record for a blob of len bytes; NULL: the record is lost. */
 void *krt_call_blob(struct krt_call *call, unsigned arg, unsigned kind, size_t len);
 
+/* len more bytes, a multiple of 8, at the end of the record, which may move; NULL: the record is lost. */
+void *krt_call_more(struct krt_call *call, size_t len);
+
 /* ---- launch.c ---- */
 /* After success: tells the heap filter which host memory the operation uses, or that it waited for some. */
 void krt_operands(const struct krt_call *call);
 /* The parameters of one kernel, as blobs. */
 void krt_launch_params(struct krt_call *call, uint64_t func, uint64_t params, uint64_t extra,
 		       unsigned params_arg, unsigned extra_arg);
+
+/* What the heap filter knows a stream by. */
+uint64_t krt_stream_key(const struct krt_call *call, uint64_t stream);
+/* The span in memory of a 2D or 3D operand at *base, its first byte there; false: none. */
+bool krt_rows_span(uint64_t *base, size_t x, size_t y, size_t z, size_t pitch, size_t rows,
+		   size_t width, size_t height, size_t depth, uint64_t *len);
+
+/* The parameters of a kernel where the program or the driver keeps them. */
+struct krt_kernel_args {
+	const struct krt_kernel *kernel;
+	void *const *param;
+	const void *buffer;        /* given whole, else NULL */
+	uint32_t len, size;        /* krt_params.len; the bytes that follow it */
+};
+/* False: no memory. */
+bool krt_kernel_args(struct krt_kernel_args *args, uint64_t func, uint64_t params, uint64_t extra);
+/* to: room for struct krt_params and args->size bytes. */
+void krt_kernel_args_copy(const struct krt_kernel_args *args, struct krt_params *to);
 
 /* ---- hostfn.c ---- */
 /* Puts a trampoline in place of a host function; token is the call's first ticket. */

@@ -3,8 +3,8 @@
  * The free family (heap.h): host memory that goes away while an asynchronous
  * operation may still use it.
  *
- * Cost: one relaxed load while nothing is pending.  Else a block is looked up in
- * the sorted set without a lock; only a block that overlaps a pending range is
+ * Cost: one relaxed load while nothing is pending or held.  Else a block is looked
+ * up in the two sorted sets without a lock; only a block that overlaps a range is
  * recorded.
  *
  * Order of record and call.  free, munmap: the record is made before the call,
@@ -14,10 +14,11 @@
  * krt_heap_note() of an overlapping range waits for it.  So a record of the
  * bytes' next use can never come before the record of their end.
  *
- * Invariants: base[] ascends; top[i] is the highest end of the ranges 0..i, so
- * that "is there a range that overlaps [lo, hi)" is one binary search.  Written
- * under set_lock, read under the sequence count set_seq; a reader that does not
- * get a stable view says yes.
+ * Invariants of a set: base[] ascends; top[i] is the highest end of the ranges
+ * 0..i, so that "is there a range that overlaps [lo, hi)" is one binary search.
+ * Written under set_lock, read under the sequence count seq; a reader that does not
+ * get a stable view says yes.  A range goes from held to pending by being in both
+ * for a while.
  *
  * Nothing here allocates; the wrappers work before libc is up, inside malloc
  * replacements and in fork children.  errno is the program's.
@@ -37,18 +38,32 @@
 #include "next.h"
 #include "ownlock.h"
 
-#define RANGES_MAX 4096
+#define RANGES_MAX 4096 /* of each set */
+#define HOLDERS    1024
 #define TRANSITS   16
 #define DEVICE_MAX 4096
 #define EXPORT     __attribute__((visibility("default")))
 
 /* Ranges, ascending by base. */
-static _Atomic uint64_t base[RANGES_MAX], top[RANGES_MAX];
-static uint64_t end[RANGES_MAX], stream_of[RANGES_MAX], noted[RANGES_MAX];
-static _Atomic unsigned pending; /* how many: what the wrappers look at first */
-static _Atomic unsigned set_seq; /* odd: being changed */
+struct set {
+	_Atomic uint64_t base[RANGES_MAX], top[RANGES_MAX];
+	uint64_t end[RANGES_MAX];
+	uint64_t key[RANGES_MAX];  /* flying: stream; held: holder, KRT_HEAP_ALL: several, for good */
+	uint64_t what[RANGES_MAX]; /* flying: when it was noted; held: node, 0: several */
+	_Atomic unsigned n;
+	_Atomic unsigned seq;      /* odd: being changed */
+};
+static struct set flying, held;
+static _Atomic unsigned pending; /* ranges in both: what the wrappers look at first */
 static _Atomic uint64_t notes;
 static struct krt_ownlock set_lock;
+
+/* Executables that hold something, and where they were launched. */
+static struct {
+	_Atomic uint64_t id;     /* 0: free */
+	_Atomic uint64_t stream; /* 0: never launched, KRT_HEAP_ALL: on several */
+} holders[HOLDERS];
+static _Atomic unsigned nholders;
 
 /* The driver's own memory, ascending, disjoint; under device_lock, read under device_seq. */
 static struct {
@@ -70,20 +85,6 @@ static __thread struct thread tls __attribute__((tls_model("initial-exec")));
 
 /* ---- the set ------------------------------------------------------------------------- */
 
-static void write_begin(void)
-{
-	atomic_store_explicit(&set_seq, atomic_load_explicit(&set_seq, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
-}
-
-static void write_end(unsigned n)
-{
-	atomic_store_explicit(&pending, n, memory_order_relaxed);
-	atomic_store_explicit(&set_seq, atomic_load_explicit(&set_seq, memory_order_relaxed) + 1,
-			      memory_order_release);
-}
-
 static uint64_t get(_Atomic uint64_t *v)
 {
 	return atomic_load_explicit(v, memory_order_relaxed);
@@ -94,15 +95,35 @@ static void put(_Atomic uint64_t *v, uint64_t x)
 	atomic_store_explicit(v, x, memory_order_relaxed);
 }
 
+static unsigned count(struct set *s)
+{
+	return atomic_load_explicit(&s->n, memory_order_relaxed);
+}
+
+static void write_begin(struct set *s)
+{
+	atomic_store_explicit(&s->seq, atomic_load_explicit(&s->seq, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+}
+
+static void write_end(struct set *s, unsigned n)
+{
+	atomic_store_explicit(&s->n, n, memory_order_relaxed);
+	atomic_store_explicit(&pending, count(&flying) + count(&held), memory_order_relaxed);
+	atomic_store_explicit(&s->seq, atomic_load_explicit(&s->seq, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
 /* Number of ranges that begin before addr, of n. */
-static unsigned below(uint64_t addr, unsigned n)
+static unsigned below(struct set *s, uint64_t addr, unsigned n)
 {
 	unsigned lo = 0, hi = n;
 
 	while (lo < hi) {
 		unsigned mid = (lo + hi) / 2;
 
-		if (get(&base[mid]) < addr)
+		if (get(&s->base[mid]) < addr)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -110,49 +131,69 @@ static unsigned below(uint64_t addr, unsigned n)
 	return lo;
 }
 
-static bool overlaps(uint64_t lo, uint64_t hi)
+static bool set_overlaps(struct set *s, uint64_t lo, uint64_t hi)
 {
 	for (unsigned tries = 0; tries < 1000; tries++) {
-		unsigned seq = atomic_load_explicit(&set_seq, memory_order_acquire), i;
+		unsigned seq = atomic_load_explicit(&s->seq, memory_order_acquire), i;
 		bool hit;
 
 		if (seq & 1) {
 			krt_cpu_relax();
 			continue;
 		}
-		i = below(hi, atomic_load_explicit(&pending, memory_order_relaxed));
-		hit = i > 0 && get(&top[i - 1]) > lo;
+		i = below(s, hi, count(s));
+		hit = i > 0 && get(&s->top[i - 1]) > lo;
 		atomic_thread_fence(memory_order_acquire);
-		if (atomic_load_explicit(&set_seq, memory_order_relaxed) == seq)
+		if (atomic_load_explicit(&s->seq, memory_order_relaxed) == seq)
 			return hit;
 	}
 	return true;
 }
 
-/* Recompute top[] from i on.  Under set_lock. */
-static void raise_tops(unsigned i, unsigned n)
+/* held first: what leaves it is in flying by then. */
+static bool overlaps(uint64_t lo, uint64_t hi)
 {
-	uint64_t high = i ? get(&top[i - 1]) : 0;
+	return set_overlaps(&held, lo, hi) || set_overlaps(&flying, lo, hi);
+}
+
+/* Recompute top[] from i on.  Under set_lock. */
+static void raise_tops(struct set *s, unsigned i, unsigned n)
+{
+	uint64_t high = i ? get(&s->top[i - 1]) : 0;
 
 	for (; i < n; i++) {
-		high = end[i] > high ? end[i] : high;
-		put(&top[i], high);
+		high = s->end[i] > high ? s->end[i] : high;
+		put(&s->top[i], high);
 	}
 }
 
-static void move(unsigned to, unsigned from)
+static void move(struct set *s, unsigned to, unsigned from)
 {
-	put(&base[to], get(&base[from]));
-	end[to] = end[from];
-	stream_of[to] = stream_of[from];
-	noted[to] = noted[from];
+	put(&s->base[to], get(&s->base[from]));
+	s->end[to] = s->end[from];
+	s->key[to] = s->key[from];
+	s->what[to] = s->what[from];
+}
+
+/* Two ranges become one. */
+static void merge(struct set *s, unsigned to, unsigned from)
+{
+	bool same = s->key[to] == s->key[from];
+
+	s->end[to] = s->end[from] > s->end[to] ? s->end[from] : s->end[to];
+	if (s == &held)
+		s->what[to] = s->what[to] == s->what[from] ? s->what[to] : 0;
+	else
+		s->what[to] = s->what[from] > s->what[to] ? s->what[from] : s->what[to];
+	if (!same)
+		s->key[to] = KRT_HEAP_ALL; /* only a wait for all ends it */
 }
 
 /*
  * Full: join the ranges that lie close to each other, with ever larger gaps
  * between them, until a quarter is free.  Hulls are too large, and stay longer.
  */
-static unsigned join(unsigned n)
+static unsigned join(struct set *s, unsigned n)
 {
 	unsigned k = n;
 
@@ -160,49 +201,70 @@ static unsigned join(unsigned n)
 		n = k;
 		k = 0;
 		for (unsigned i = 1; i < n; i++) {
-			uint64_t next = get(&base[i]);
+			uint64_t next = get(&s->base[i]);
 
-			if (next > end[k] && next - end[k] > gap) {
-				move(++k, i);
-				continue;
-			}
-			end[k] = end[i] > end[k] ? end[i] : end[k];
-			noted[k] = noted[i] > noted[k] ? noted[i] : noted[k];
-			if (stream_of[i] != stream_of[k])
-				stream_of[k] = KRT_HEAP_ALL; /* only a wait for all ends it */
+			if (next > s->end[k] && next - s->end[k] > gap)
+				move(s, ++k, i);
+			else
+				merge(s, k, i);
 		}
 		k++;
 	}
-	raise_tops(0, k);
+	raise_tops(s, 0, k);
 	return k;
 }
 
-static void insert(uint64_t lo, uint64_t hi, uint64_t stream)
+/* A free place for a range that begins at lo.  Between write_begin and write_end(n + 1). */
+static unsigned make_place(struct set *s, uint64_t lo, unsigned *n)
 {
-	unsigned n = atomic_load_explicit(&pending, memory_order_relaxed), i = below(lo, n);
-	uint64_t now;
+	unsigned i;
+
+	if (*n == RANGES_MAX)
+		*n = join(s, *n);
+	i = below(s, lo, *n);
+	for (unsigned j = *n; j > i; j--)
+		move(s, j, j - 1);
+	return i;
+}
+
+static void insert(struct set *s, uint64_t lo, uint64_t hi, uint64_t key, uint64_t node)
+{
+	unsigned n = count(s), i;
 
 	/* a staging buffer that is used again and again is one range */
-	for (unsigned j = i; j < n && get(&base[j]) == lo; j++) {
-		if (end[j] == hi && stream_of[j] == stream) {
-			noted[j] = atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) + 1;
-			return;
-		}
+	for (unsigned j = below(s, lo, n); j < n && get(&s->base[j]) == lo; j++) {
+		if (s->end[j] != hi || s->key[j] != key || (s == &held && s->what[j] != node))
+			continue;
+		if (s == &flying)
+			s->what[j] = atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) + 1;
+		return;
 	}
-	write_begin();
-	if (n == RANGES_MAX) {
-		n = join(n);
-		i = below(lo, n);
-	}
-	for (unsigned j = n; j > i; j--)
-		move(j, j - 1);
-	now = atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) + 1;
-	put(&base[i], lo);
-	end[i] = hi;
-	stream_of[i] = stream;
-	noted[i] = now;
-	raise_tops(i, n + 1);
-	write_end(n + 1);
+	write_begin(s);
+	i = make_place(s, lo, &n);
+	put(&s->base[i], lo);
+	s->end[i] = hi;
+	s->key[i] = key;
+	s->what[i] = s == &held ? node : atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) + 1;
+	raise_tops(s, i, n + 1);
+	write_end(s, n + 1);
+}
+
+/* Takes out the ranges that gone says yes to.  Under set_lock. */
+static void take_out(struct set *s, bool (*gone)(unsigned i, uint64_t a, uint64_t b), uint64_t a, uint64_t b)
+{
+	unsigned n = count(s), k = 0, first;
+
+	while (k < n && !gone(k, a, b))
+		k++;
+	first = k;
+	if (k == n)
+		return;
+	write_begin(s);
+	for (unsigned i = k; i < n; i++)
+		if (!gone(i, a, b))
+			move(s, k++, i);
+	raise_tops(s, first, k);
+	write_end(s, k);
 }
 
 /* ---- the driver's memory ---------------------------------------------------------------- */
@@ -345,7 +407,7 @@ void krt_heap_note(uint64_t lo, uint64_t len, uint64_t stream)
 		krt_trouble(KRT_TROUBLE_INTERNAL);
 		return;
 	}
-	insert(lo, hi, stream);
+	insert(&flying, lo, hi, stream, 0);
 	krt_ownlock_drop(&set_lock);
 	if (atomic_load_explicit(&transits, memory_order_acquire))
 		await_transits(lo, hi);
@@ -358,40 +420,140 @@ uint64_t krt_heap_mark(void)
 
 static bool done(unsigned i, uint64_t stream, uint64_t mark)
 {
-	return noted[i] <= mark && (stream == KRT_HEAP_ALL || stream_of[i] == stream);
+	return flying.what[i] <= mark && (stream == KRT_HEAP_ALL || flying.key[i] == stream);
 }
 
 void krt_heap_synced(uint64_t stream, uint64_t mark)
 {
-	unsigned n, k = 0, first;
-
-	if (!atomic_load_explicit(&pending, memory_order_relaxed) || !krt_ownlock_take(&set_lock, &tls))
+	if (!atomic_load_explicit(&flying.n, memory_order_relaxed) || !krt_ownlock_take(&set_lock, &tls))
 		return; /* too large is allowed */
-	n = atomic_load_explicit(&pending, memory_order_relaxed);
-	while (k < n && !done(k, stream, mark))
-		k++;
-	first = k;
-	if (k < n) {
-		write_begin();
-		for (unsigned i = k; i < n; i++)
-			if (!done(i, stream, mark))
-				move(k++, i);
-		raise_tops(first, k);
-		write_end(k);
+	take_out(&flying, done, stream, mark);
+	krt_ownlock_drop(&set_lock);
+}
+
+/* ---- graphs ----------------------------------------------------------------------------- */
+
+#define PROBES 16 /* a holder is in one of so many places; not there: launched who knows where */
+
+static unsigned probe(uint64_t holder, unsigned i)
+{
+	return ((unsigned)(holder * 0x9e3779b97f4a7c15ull >> 40) + i) % HOLDERS;
+}
+
+static int holder_slot(uint64_t holder)
+{
+	for (unsigned i = 0; i < PROBES; i++)
+		if (get(&holders[probe(holder, i)].id) == holder)
+			return (int)probe(holder, i);
+	return -1;
+}
+
+/* Under set_lock. */
+static void holder_add(uint64_t holder)
+{
+	if (holder_slot(holder) >= 0)
+		return;
+	for (unsigned i = 0; i < PROBES; i++) {
+		unsigned at = probe(holder, i);
+
+		if (get(&holders[at].id))
+			continue;
+		put(&holders[at].stream, 0);
+		put(&holders[at].id, holder);
+		atomic_fetch_add(&nholders, 1);
+		return;
+	}
+}
+
+void krt_heap_launched(uint64_t holder, uint64_t stream)
+{
+	uint64_t was = 0;
+	int at;
+
+	if (!atomic_load_explicit(&nholders, memory_order_relaxed) || (at = holder_slot(holder)) < 0)
+		return;
+	if (get(&holders[at].stream) != stream &&
+	    !atomic_compare_exchange_strong(&holders[at].stream, &was, stream) && was != stream)
+		put(&holders[at].stream, KRT_HEAP_ALL);
+}
+
+void krt_heap_hold(uint64_t lo, uint64_t len, uint64_t holder, uint64_t node)
+{
+	uint64_t hi = lo + len < lo ? UINT64_MAX : lo + len;
+
+	if (!len || on_device(lo, hi))
+		return;
+	if (!krt_ownlock_take(&set_lock, &tls)) {
+		krt_trouble(KRT_TROUBLE_INTERNAL);
+		return;
+	}
+	insert(&held, lo, hi, holder, node);
+	if (holder & 1)
+		holder_add(holder);
+	krt_ownlock_drop(&set_lock);
+	if (atomic_load_explicit(&transits, memory_order_acquire))
+		await_transits(lo, hi);
+}
+
+static bool released(unsigned i, uint64_t holder, uint64_t node)
+{
+	if (held.key[i] == KRT_HEAP_ALL)
+		return false;
+	return (holder ? held.key[i] == holder : !(held.key[i] & 1)) && (!node || held.what[i] == node);
+}
+
+void krt_heap_release(uint64_t holder, uint64_t node)
+{
+	uint64_t stream = KRT_HEAP_ALL;
+	int at = -1;
+
+	if (!atomic_load_explicit(&held.n, memory_order_relaxed))
+		return;
+	if (!krt_ownlock_take(&set_lock, &tls))
+		return; /* too large is allowed */
+	if (holder & 1) {
+		at = holder_slot(holder);
+		if (at >= 0)
+			stream = get(&holders[at].stream);
+		for (unsigned i = 0, n = count(&held); stream && i < n; i++)
+			if (released(i, holder, node))
+				insert(&flying, get(&held.base[i]), held.end[i], stream, 0);
+	}
+	take_out(&held, released, holder, node);
+	if (at >= 0 && !node) {
+		put(&holders[at].id, 0);
+		atomic_fetch_sub(&nholders, 1);
 	}
 	krt_ownlock_drop(&set_lock);
 }
 
+uint64_t krt_heap_holder(uint64_t node)
+{
+	uint64_t holder = 0;
+
+	if (!atomic_load_explicit(&held.n, memory_order_relaxed) || !krt_ownlock_take(&set_lock, &tls))
+		return 0;
+	for (unsigned i = 0, n = count(&held); !holder && i < n; i++)
+		if (held.what[i] == node && !(held.key[i] & 1))
+			holder = held.key[i];
+	krt_ownlock_drop(&set_lock);
+	return holder;
+}
+
 void krt_heap_forked(void)
 {
-	unsigned seq = atomic_load(&set_seq);
-
 	atomic_store(&set_lock.owner, 0);
 	atomic_store(&device_lock.owner, 0);
 	atomic_store(&ndevice, 0);
 	atomic_store(&device_seq, (atomic_load(&device_seq) + 1) & ~1u);
 	atomic_store(&pending, 0);
-	atomic_store(&set_seq, seq + (seq & 1));
+	atomic_store(&flying.n, 0);
+	atomic_store(&flying.seq, (atomic_load(&flying.seq) + 1) & ~1u);
+	atomic_store(&held.n, 0);
+	atomic_store(&held.seq, (atomic_load(&held.seq) + 1) & ~1u);
+	for (unsigned i = 0; i < HOLDERS; i++)
+		atomic_store(&holders[i].id, 0);
+	atomic_store(&nholders, 0);
 	for (unsigned i = 0; i < TRANSITS; i++)
 		atomic_store(&transit[i].hi, 0);
 	atomic_store(&transits, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pageable and registered host memory that asynchronous operations name: the
- * set of pending ranges, and the wrappers of free, realloc, munmap and mremap
+ * Pageable and registered host memory that asynchronous operations and graphs
+ * name: the sets of pending and of held ranges, and the wrappers of free, realloc, munmap and mremap
  * that look into it (heap.c).
  *
- * The set may be too large, never too small.  For that
+ * The sets may be too large, never too small.  For that
  *   - a range is noted after the driver accepted the operation, before the
  *     wrapped call returns and before it takes its second ticket;
  *   - a wait (or a query that says done) takes krt_heap_mark() before the driver
@@ -32,6 +32,24 @@ uint64_t krt_heap_mark(void);
 /* All that was enqueued on stream before mark is done. */
 void krt_heap_synced(uint64_t stream, uint64_t mark);
 #define KRT_HEAP_ALL UINT64_MAX /* as stream: on every one */
+
+/*
+ * Graphs.  [base, base + len) is named by a node: held, whatever is waited for,
+ * until its holder lets go.  A holder is a graph's handle, or an executable's
+ * with its lowest bit set.
+ */
+void krt_heap_hold(uint64_t base, uint64_t len, uint64_t holder, uint64_t node);
+/*
+ * What holder holds, of all nodes (node 0) or of one, is held no more; of any
+ * graph with holder 0.  What an executable held may still be used by its
+ * launches: it becomes pending on the stream of these, on all where there were
+ * several.
+ */
+void krt_heap_release(uint64_t holder, uint64_t node);
+/* The graph that holds memory for a node, 0: none. */
+uint64_t krt_heap_holder(uint64_t node);
+/* The executable was launched on stream. */
+void krt_heap_launched(uint64_t holder, uint64_t stream);
 
 /*
  * [base, base + len) is the driver's: no free or munmap of the program ends it,

@@ -52,7 +52,7 @@ enum { KRT_DETACHED = 0, KRT_RECORDING = 1, KRT_STOPPED = 2 };
 struct krt_wipe {
 	_Atomic uint32_t attached; /* this process records now: one of the above */
 	_Atomic uint32_t armed;    /* the kernel wipes these pages */
-	struct krt_lock arena, names, adopt, attach, lane0, intern, launch, heap, modules, hostfn;
+	struct krt_lock arena, names, adopt, attach, lane0, intern, launch, heap, modules, hostfn, graphs;
 };
 extern union krt_wipe_pages {
 	struct krt_wipe w;
@@ -96,6 +96,12 @@ void krt_trouble(unsigned bits);
 
 /* Real entry points by enum krt_api_id, PASS rows included; NULL: the driver lacks it. */
 extern void *krt_real[KRT_NR_APIS];
+/* Asks the driver itself (with cuabi.h, exact names): its answer, or NOT_SUPPORTED where it lacks sym. */
+#define KRT_NOT_SUPPORTED 801
+#define KRT_ASK(sym, ...)                                                                   \
+	(__atomic_load_n(&krt_real[KRT_API_##sym], __ATOMIC_RELAXED)                        \
+		 ? (int)((__typeof__(&sym))krt_real[KRT_API_##sym])(__VA_ARGS__)            \
+		 : KRT_NOT_SUPPORTED)
 /* Does this address lie in the driver the wrappers forward to? */
 bool krt_in_driver(const void *address);
 

@@ -26,6 +26,9 @@ struct krt_thread {
 	size_t scratch_used;
 	uint32_t ignore;      /* open krtsan_ignore_begin */
 	uint32_t hostfn;      /* host functions running on this thread */
+	/* graphs.c: bounds of the thread's stack, 0: not known; how often they were looked for */
+	uint64_t stack_low, stack_high;
+	uint32_t stack_looks;
 };
 
 #define KRT_SCRATCH (64u * 1024)

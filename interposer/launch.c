@@ -37,47 +37,64 @@ static bool parse_extra(uint64_t extra, const void **buffer, size_t *size)
 	return false;
 }
 
+bool krt_kernel_args(struct krt_kernel_args *a, uint64_t func, uint64_t params, uint64_t extra)
+{
+	size_t size = 0;
+
+	*a = (struct krt_kernel_args){ .kernel = krt_kernel(func), .param = (void *const *)params };
+	if (!a->kernel)
+		return false;
+	if (extra && !params)
+		a->len = parse_extra(extra, &a->buffer, &size) && size <= EXTRA_MAX ? (uint32_t)size
+										    : KRT_PARAMS_UNKNOWN;
+	else if (params)
+		a->len = a->kernel->nparams == KRT_PARAMS_UNKNOWN ? KRT_PARAMS_UNKNOWN
+								  : a->kernel->bytes;
+	a->size = a->len == KRT_PARAMS_UNKNOWN ? 0 : a->len;
+	return true;
+}
+
+void krt_kernel_args_copy(const struct krt_kernel_args *a, struct krt_params *to)
+{
+	const struct krt_kernel *k = a->kernel;
+	char *bytes = (char *)(to + 1);
+
+	to->kernel = k->id;
+	to->len = a->len;
+	if (!a->size)
+		return;
+	if (a->buffer) {
+		memcpy(bytes, a->buffer, a->size);
+		return;
+	}
+	memset(bytes, 0, a->size); /* gaps between parameters */
+	for (uint32_t i = 0; i < k->nparams; i++)
+		if (a->param[i])
+			memcpy(bytes + k->param[i].offset, a->param[i], k->param[i].size);
+}
+
 void krt_launch_params(struct krt_call *c, uint64_t func, uint64_t params, uint64_t extra,
 		       unsigned params_arg, unsigned extra_arg)
 {
-	const struct krt_kernel *k = krt_kernel(func);
-	void *const *param = (void *const *)params;
-	const void *buffer = NULL;
+	unsigned arg = extra && !params ? extra_arg : params_arg;
+	struct krt_kernel_args a;
 	struct krt_params *p;
-	unsigned arg = params_arg;
-	uint32_t len = 0, id;
 	size_t size, mark;
 	char *bytes;
+	uint32_t id;
 
-	if (!k)
+	if (!krt_kernel_args(&a, func, params, extra))
 		return;
-	if (extra && !param) {
-		arg = extra_arg;
-		len = parse_extra(extra, &buffer, &size) && size <= EXTRA_MAX ? (uint32_t)size
-									      : KRT_PARAMS_UNKNOWN;
-	} else if (param) {
-		len = k->nparams == KRT_PARAMS_UNKNOWN ? KRT_PARAMS_UNKNOWN : k->bytes;
-	}
-	size = len == KRT_PARAMS_UNKNOWN ? 0 : len;
-
+	size = a.size;
 	mark = c->size;
 	p = krt_call_blob(c, arg, KRT_BLOB_PARAMS, sizeof *p + size);
 	if (!p)
 		return;
-	p->kernel = k->id;
-	p->len = len;
+	krt_kernel_args_copy(&a, p);
 	bytes = (char *)(p + 1);
-	if (buffer) {
-		memcpy(bytes, buffer, size);
-	} else if (size) {
-		memset(bytes, 0, size); /* gaps between parameters */
-		for (uint32_t i = 0; i < k->nparams; i++)
-			if (param[i])
-				memcpy(bytes + k->param[i].offset, param[i], k->param[i].size);
-	}
 	if (size < 32 || size > KRT_PARAMS_SHARE_MAX)
 		return;
-	id = krt_params_id(k->id, bytes, (uint32_t)size);
+	id = krt_params_id(a.kernel->id, bytes, (uint32_t)size);
 	if (!id)
 		return;
 	c->size = mark;
@@ -87,6 +104,22 @@ void krt_launch_params(struct krt_call *c, uint64_t func, uint64_t params, uint6
 }
 
 /* ---- host operands ---- */
+
+bool krt_rows_span(uint64_t *base, size_t x, size_t y, size_t z, size_t pitch, size_t rows,
+		   size_t width, size_t height, size_t depth, uint64_t *len)
+{
+	uint64_t first, last;
+
+	if (!width || !height || !depth)
+		return false;
+	pitch = pitch ? pitch : width;
+	rows = rows ? rows : height;
+	first = *base + (z * rows + y) * pitch + x;
+	last = *base + ((z + depth - 1) * rows + y + height - 1) * pitch + x + width;
+	*base = first;
+	*len = last - first;
+	return last > first;
+}
 
 static void note(uint64_t base, uint64_t len, uint64_t stream)
 {
@@ -98,15 +131,10 @@ static void note(uint64_t base, uint64_t len, uint64_t stream)
 static void note_rows(uint64_t base, size_t x, size_t y, size_t z, size_t pitch, size_t rows,
 		      size_t width, size_t height, size_t depth, uint64_t stream)
 {
-	uint64_t first, last;
+	uint64_t len;
 
-	if (!width || !height || !depth)
-		return;
-	pitch = pitch ? pitch : width;
-	rows = rows ? rows : height;
-	first = base + (z * rows + y) * pitch + x;
-	last = base + ((z + depth - 1) * rows + y + height - 1) * pitch + x + width;
-	note(first, last - first, stream);
+	if (krt_rows_span(&base, x, y, z, pitch, rows, width, height, depth, &len))
+		note(base, len, stream);
 }
 
 #define NOTE_3D(c, side, depth_, z_, rows_)                                                 \
@@ -123,8 +151,9 @@ static void note_rows(uint64_t base, size_t x, size_t y, size_t z, size_t pitch,
  * What the heap filter knows a stream by.  The default streams are one a context
  * or one a thread; a key of 0 is never waited for on its own.
  */
-static uint64_t stream_key(const struct krt_call *c, const struct krt_api *a, uint64_t stream)
+uint64_t krt_stream_key(const struct krt_call *c, uint64_t stream)
 {
+	const struct krt_api *a = &krt_api[c->api];
 	uint64_t of[2];
 
 	if (stream > 2)
@@ -153,7 +182,7 @@ static void copy_operands(const struct krt_call *c, const struct krt_api *a)
 		default: break;
 		}
 	}
-	stream = stream_key(c, a, stream);
+	stream = krt_stream_key(c, stream);
 	switch ((enum krt_op)a->op) {
 	case KRT_OP_COPY:
 	case KRT_OP_COPY_ARRAY:
@@ -242,7 +271,7 @@ void krt_operands(const struct krt_call *c)
 	switch ((enum krt_op)a->op) {
 	case KRT_OP_STREAM_SYNC:
 	case KRT_OP_STREAM_QUERY:
-		krt_heap_synced(stream_key(c, a, c->args[0]), c->heap_mark);
+		krt_heap_synced(krt_stream_key(c, c->args[0]), c->heap_mark);
 		break;
 	case KRT_OP_CTX_SYNC:
 	case KRT_OP_CTX_DESTROY:

@@ -21,11 +21,8 @@
 
 #include <string.h>
 
-#define CALL(sym, ...)                                                                      \
-	(__atomic_load_n(&krt_real[KRT_API_##sym], __ATOMIC_RELAXED)                        \
-		 ? (int)((__typeof__(&sym))krt_real[KRT_API_##sym])(__VA_ARGS__)            \
-		 : NOT_SUPPORTED)
-#define NOT_SUPPORTED  801
+#define CALL           KRT_ASK
+#define NOT_SUPPORTED  KRT_NOT_SUPPORTED
 #define INVALID_HANDLE 400
 
 /* ---- sets of handles ---- */

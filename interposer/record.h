@@ -147,6 +147,7 @@ enum krt_blob_kind {
 	KRT_BLOB_GRAPH = 6,   /* struct krt_graph_rec: the graph of an instantiation, update or clone */
 	KRT_BLOB_FRAME = 7,   /* struct krt_frame_rec: the calling thread's stack */
 };
+#define KRT_BLOB_OF_CALL 255 /* as arg: of the call, not of an argument (CAPTURE, NODE, GRAPH, FRAME) */
 
 struct krt_blob {
 	uint8_t arg;      /* which argument */

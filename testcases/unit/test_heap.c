@@ -490,7 +490,7 @@ Test(heap, fork_child_begins_empty)
 
 	krt_heap_note((uintptr_t)p, 10, 1);
 	set_lock.owner = 12345; /* another thread had it */
-	set_seq++;
+	flying.seq++;
 	pid = fork();
 	if (pid == 0) {
 		krt_heap_forked();
@@ -498,7 +498,7 @@ Test(heap, fork_child_begins_empty)
 		krt_heap_note(1000, 10, 1);
 		_exit(stub_ncalls || !overlaps(1000, 1001) || stub_troubles);
 	}
-	set_seq++;
+	flying.seq++;
 	set_lock.owner = 0;
 	cr_assert_eq(waitpid(pid, &status, 0), pid);
 	cr_assert_eq(status, 0);
