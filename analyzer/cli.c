@@ -45,6 +45,14 @@ static const struct krt_option_row *option_row(const char *name)
 	return NULL;
 }
 
+/* What an option without a value means; NULL: it wants one. */
+static const char *implied(const struct krt_option_row *row)
+{
+	if (row->type == KRT_OPTION_BOOL)
+		return "1";
+	return !strcmp(row->name, "torch") ? "watch" : NULL;
+}
+
 /* Edit distance, for the hint after a typing error. */
 static unsigned distance(const char *a, const char *b)
 {
@@ -217,9 +225,9 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 			*code = unknown(u, argv[i], name);
 			return -1;
 		}
-		if (!value && row->type == KRT_OPTION_BOOL)
-			value = "1";
-		else if (!value)
+		if (!value)
+			value = implied(row);
+		if (!value)
 			value = i + 1 < argc ? argv[++i] : NULL;
 		if (!value) {
 			krt_fail("%s: --%s: wants a value: %s", u->command, name, row->help);
@@ -275,6 +283,20 @@ char *krt_cli_library(void)
 	};
 
 	return krt_cli_find(places);
+}
+
+char *krt_cli_torch(void)
+{
+	static const char *const places[] = {
+		"torch/sitecustomize.py",
+		"../lib/krtsan/torch/sitecustomize.py",
+		NULL,
+	};
+	char *file = krt_cli_find(places), *slash = file ? strrchr(file, '/') : NULL;
+
+	if (slash)
+		*slash = 0;
+	return file;
 }
 
 char *krt_cli_simulator(void)

@@ -61,6 +61,16 @@ const char *krt_cli_home(void);
 char *krt_cli_find(const char *const places[]);
 char *krt_cli_library(void);   /* libkrtsan.so */
 char *krt_cli_simulator(void); /* the folder of the simulated libcuda.so.1 */
+char *krt_cli_torch(void);     /* the folder of the sitecustomize that installs a PyTorch feed */
+
+/* --- python.c --- */
+
+/*
+ * Which flag on this command line makes a Python interpreter pass PYTHONPATH or
+ * sitecustomize over ("-I"); NULL: none is seen, or it is no interpreter.
+ * file: where argv[0] was found.
+ */
+const char *krt_python_ignores(const char *file, char *const argv[]);
 
 /* --- launch.c --- */
 

@@ -258,11 +258,14 @@ static bool preloaded(const char *library)
 	return false;
 }
 
-static int environment(const char *dir, const char *library, const char *sim, const char *options)
+static int environment(const char *dir, const char *library, const char *sim, const char *torch,
+		       const char *options)
 {
 	if (setenv("KRTSAN_SESSION", dir, 1) || setenv("KRTSAN_OPTIONS", options, 1))
 		return -1;
 	if (sim && append_path("LD_LIBRARY_PATH", sim, true))
+		return -1;
+	if (torch && append_path("PYTHONPATH", torch, true))
 		return -1;
 	return preloaded(library) ? 0 : append_path("LD_PRELOAD", library, false);
 }
@@ -280,7 +283,8 @@ static void signal_set(sigset_t *set)
 int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o,
 		    bool sim)
 {
-	char *library = krt_cli_library(), *simulator = NULL, *file = NULL, *options = NULL;
+	char *library = krt_cli_library(), *simulator = NULL, *torch = NULL;
+	char *file = NULL, *options = NULL;
 	int pipefd[2] = { -1, -1 }, err = 0, code = KRT_EXIT_FAILED;
 	const char *why;
 	static const int wide[] = { RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_DATA };
@@ -308,6 +312,16 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 			goto out;
 		}
 	}
+	if (o->torch != KRT_TORCH_off) {
+		torch = krt_cli_torch();
+		if (!torch || strchr(torch, ':')) {
+			krt_fail("run: torch/sitecustomize.py: %s in %s",
+				 torch ? "PYTHONPATH cannot hold a path with a colon, it lies"
+				       : "not found beside krtsan",
+				 krt_cli_home());
+			goto out;
+		}
+	}
 	file = look_up(argv[0]);
 	if (!file) {
 		code = errno == ENOENT ? KRT_EXIT_NOT_FOUND : KRT_EXIT_NOT_EXEC;
@@ -317,6 +331,10 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 	why = unreachable(file, 0);
 	if (why)
 		krt_fail("run: %s: the library will not be loaded: %s", argv[0], why);
+	why = torch ? krt_python_ignores(file, argv) : NULL;
+	if (why)
+		krt_fail("run: %s: %s: the interpreter will not load the PyTorch feed: only PyTorch's "
+			 "segments will be seen, not its blocks", argv[0], why);
 	options = krt_options_text(o);
 	if (!options || pipe2(pipefd, O_CLOEXEC)) {
 		krt_fail("run: %s: %s", argv[0], options ? strerror(errno) : "no memory");
@@ -331,7 +349,7 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 	if (!c->pid) {
 		signal(SIGCHLD, chld);
 		sigprocmask(SIG_SETMASK, &old, NULL);
-		if (!environment(dir, library, simulator, options)) {
+		if (!environment(dir, library, simulator, torch, options)) {
 			if (strchr(argv[0], '/'))
 				execv(argv[0], argv);
 			else
@@ -379,6 +397,7 @@ out:
 			close(pipefd[i]);
 	free(options);
 	free(file);
+	free(torch);
 	free(simulator);
 	free(library);
 	return code;

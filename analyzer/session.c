@@ -9,6 +9,7 @@
 #include "kernels.h"
 #include "reader.h"
 #include "symbols.h"
+#include "../interposer/api.h"
 #include "../reports/report.h"
 
 #include <errno.h>
@@ -23,6 +24,7 @@ struct proc {
 	unsigned number; /* in the order they were found: what symbols.h calls process */
 	bool done;       /* nothing more will come */
 	bool no_memory;
+	bool torch, told; /* it loaded PyTorch's CUDA library; something told blocks of a pool */
 };
 
 struct krt_session {
@@ -33,7 +35,7 @@ struct krt_session {
 	struct proc *proc;
 	unsigned nproc;
 	const char *stopped;
-	bool live, no_memory;
+	bool live, no_memory, torch;
 	char *options;
 };
 
@@ -47,6 +49,7 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 		goto fail;
 	}
 	s->live = live;
+	s->torch = o->torch != KRT_TORCH_off;
 	s->cfg.hot_min = (unsigned)o->hot_min;
 	s->cfg.possible_max = (unsigned)o->possible_max;
 	if (*o->kernels) {
@@ -86,6 +89,20 @@ static void scan(struct krt_session *s)
 						  .number = s->nproc};
 }
 
+/* Does this process hold PyTorch, and has its feed said a word? */
+static void look_for_torch(struct proc *q, const struct krt_rec *rec, size_t len)
+{
+	static const char name[] = "/libc10_cuda.so";
+	const struct krt_rec_module *m = (const void *)rec;
+	const struct krt_rec_call *c = (const void *)rec;
+
+	if (rec->kind == KRT_REC_MODULE && len >= sizeof(*m) &&
+	    len - offsetof(struct krt_rec_module, path) >= m->path_len)
+		q->torch |= memmem(m->path, m->path_len, name, sizeof(name) - 1) != NULL;
+	if (rec->kind == KRT_REC_CALL && len >= sizeof(*c) && c->api < KRT_NR_APIS)
+		q->told |= krt_api[c->api].op == KRT_OP_NOTE_POOL_CREATE;
+}
+
 static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 {
 	const struct krt_rec *rec;
@@ -106,6 +123,8 @@ static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 		n++;
 		if (rec->kind == KRT_REC_MODULE)
 			krt_symbols_module(s->symbols, q->number, (const void *)rec, len);
+		if (s->torch && (!q->torch || !q->told))
+			look_for_torch(q, rec, len);
 		/* Without memory the rest is still read, so that the program need not wait for us.
 		 */
 		if (!q->no_memory && krt_engine_feed(q->engine, rec, len, lane) == -ENOMEM)
@@ -249,6 +268,12 @@ struct krt_report *krt_session_report(struct krt_session *s)
 	     s->kernels && (l = krt_kernels_unused(s->kernels, l));)
 		fprintf(stderr, "krtsan: kernels: line %u: fits no kernel that was launched\n",
 			krt_kernels_number(l));
+	for (unsigned i = 0; s->torch && i < s->nproc; i++)
+		if (s->proc[i].torch && !s->proc[i].told)
+			fprintf(stderr,
+				"krtsan: torch: process %d used PyTorch and its feed did not report: only "
+				"segments were seen, not blocks (does its interpreter ignore PYTHONPATH?)\n",
+				krt_proc_header(s->proc[i].p)->pid);
 	if (s->no_memory)
 		krt_coverage_reason(&r->own, KRT_REASON_INTERNAL, "no memory for the report");
 	krt_report_sort(r);

@@ -20,6 +20,7 @@ enum { KRT_FAIL_ON_error, KRT_FAIL_ON_warning, KRT_FAIL_ON_note, KRT_FAIL_ON_nev
 enum { KRT_REQUIRE_none, KRT_REQUIRE_complete };
 enum { KRT_SHOW_certain, KRT_SHOW_likely, KRT_SHOW_possible };
 enum { KRT_COLOR_auto, KRT_COLOR_always, KRT_COLOR_never };
+enum { KRT_TORCH_off, KRT_TORCH_watch, KRT_TORCH_replace };
 enum { KRT_STACKS_none, KRT_STACKS_leaf, KRT_STACKS_full };
 enum { KRT_ON_FULL_wait, KRT_ON_FULL_drop };
 enum { KRT_SIM_VIEW_observed, KRT_SIM_VIEW_documented };

@@ -45,4 +45,11 @@ $(O)/libkrtsan-nop.so: $(INTER_NOP_OBJ) $(O)/interposer-nop/exports.map
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(OPT) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--version-script=$(O)/interposer-nop/exports.map \
 		-Wl,-soname,libkrtsan-nop.so $(INTER_LDFLAGS)
+
+# The PyTorch feeds: a folder for PYTHONPATH, found beside krtsan.
+TORCH_FILES := $(patsubst interposer/python/%,$(O)/torch/%,$(wildcard interposer/python/*.py))
+ALL += $(TORCH_FILES)
+$(TORCH_FILES): $(O)/torch/%: interposer/python/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 # --- end of the preload libraries ----------------------------------------------

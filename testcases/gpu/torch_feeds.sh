@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# PyTorch under `krtsan run --torch`, both feeds, on a real GPU: one line a case.
+#
+#   testcases/gpu/torch_feeds.sh [name pattern]
+#
+# Needs build/ (make) and python3 with PyTorch.  Logs go to $OUT.
+set -u
+cd "$(dirname "$0")/../.."
+B=$PWD/build
+OUT=${OUT:-$(mktemp -d)}
+PY="python3 $PWD/testcases/gpu/torch_feeds.py"
+only=${1:-}
+bad=0
+n=0
+export PYTHONPATH=$PWD/testcases/gpu/recipes${PYTHONPATH:+:$PYTHONPATH}
+
+line() { # name, ok or FAIL, the rest
+	printf '%-46s %-5s %s\n' "$1" "$2" "$3"
+	[ "$2" = FAIL ] && bad=$((bad + 1))
+}
+summary() { # report, wanted: `silent`, or rule[/level]
+	python3 - "$1" "$2" <<'PY'
+import json, sys
+try:
+    r = json.load(open(sys.argv[1]))
+except Exception as e:
+    print("FAIL no report: %s" % e)
+    sys.exit()
+want = sys.argv[2]
+fs = r["findings"]
+loud = [f for f in fs if f["level"] != "note"]
+text = "; ".join("%s/%s/%s x%d" % (f["rule"], f["level"], f["confidence"], f["count"]) for f in loud)
+quiet = {}
+for f in fs:
+    if f["level"] == "note":
+        k = f["rule"] + "/" + f["confidence"]
+        quiet[k] = quiet.get(k, 0) + 1
+if want == "silent":
+    ok = not loud
+else:
+    rules = [f["rule"] + "/" + f["level"] for f in fs]
+    ok = any(any(have.startswith(w) for have in rules) for w in want.split("|"))
+    ok = ok and all(any((f["rule"] + "/" + f["level"]).startswith(w) for w in want.split("|")) for f in loud)
+print("ok" if ok else "FAIL", r["verdict"], text or "-",
+      "notes %s" % quiet if quiet else "", "" if r["coverage"]["complete"] else r["coverage"]["reasons"])
+PY
+}
+# t NAME FEED WANTED [VAR=VALUE...] -- ARGS: the exit code and what is printed must be as without krtsan
+t() {
+	local name=$1 feed=$2 want=$3 env=() out code verdict
+	shift 3
+	while [ "$1" != -- ]; do env+=("$1"); shift; done
+	shift
+	case "$name" in *"$only"*) ;; *) return ;; esac
+	n=$((n + 1))
+	env "${env[@]}" timeout 240 $PY "$@" >"$OUT/$n.native" 2>"$OUT/$n.native.err"
+	local native=$?
+	out=$OUT/$n
+	env "${env[@]}" timeout 300 "$B/krtsan" run --torch=$feed --report=json:"$out.json" --log-path="$out.report" \
+		--show=possible --fail-on=never -- $PY "$@" >"$out.out" 2>"$out.err"
+	code=$?
+	verdict=$(summary "$out.json" "$want")
+	if [ "$native" != 0 ]; then
+		verdict="FAIL the program itself: exit $native: $(tail -n 1 "$out.native.err" | cut -c 1-150)"
+	elif [ $code != 0 ]; then
+		verdict="FAIL exit $code: $(grep -v '^ *$' "$out.err" | tail -n 1 | cut -c 1-200) | $verdict"
+	elif ! cmp -s "$out.native" "$out.out"; then
+		verdict="FAIL prints other things: $(diff "$out.native" "$out.out" | head -n 3 | tr '\n' ' ' | cut -c 1-200) | $verdict"
+	fi
+	line "$name ($feed)" "${verdict%% *}" "${verdict#* }"
+	grep -a '^krtsan: ' "$out.err" | head -n 2 | sed 's/^/      /'
+}
+both() { local name=$1; shift; t "$name" watch "$@"; t "$name" replace "$@"; }
+# A case that the replace feed refuses with a message that names the other feed.
+refused() {
+	local name=$1
+	shift
+	case "$name" in *"$only"*) ;; *) return ;; esac
+	n=$((n + 1))
+	timeout 240 "$B/krtsan" run --torch=replace --log-path="$OUT/$n.report" --fail-on=never -- $PY "$@" \
+		>"$OUT/$n.out" 2>"$OUT/$n.err"
+	local code=$?
+	if [ $code != 0 ] && grep -qa -e '--torch=watch' "$OUT/$n.err"; then
+		line "$name (replace)" ok "refused: $(grep -a -e '--torch=watch' "$OUT/$n.err" | tail -n 1 | cut -c 1-120)"
+	else
+		line "$name (replace)" FAIL "exit $code, not refused: $(tail -n 1 "$OUT/$n.err" | cut -c 1-150)"
+	fi
+}
+
+nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null
+[ -z "$only" ] && { $PY probe 2>&1 | tail -n 40; }
+
+S=silent
+both "forgotten record_stream, copies" KRT-REUSE-RACE/error -- handed_over forgotten
+both "forgotten record_stream, kernels" "KRT-REUSE-RACE" -- handed_over forgotten kernels
+both "record_stream, copies" $S -- handed_over record_stream
+both "record_stream, kernels" $S -- handed_over record_stream kernels
+both "wait before the free, kernels" $S -- handed_over wait kernels
+both "forgotten in a graph, copies" "KRT-REUSE-RACE|KRT-GRAPH-UNORDERED-NODES" -- handed_over_in_graph forgotten
+both "forgotten in a graph, kernels" "KRT-REUSE-RACE|KRT-GRAPH-UNORDERED-NODES" -- handed_over_in_graph forgotten kernels
+both "record_stream in a graph" $S -- handed_over_in_graph record_stream
+both "wait in a graph" $S -- handed_over_in_graph wait kernels
+both "graph of an MLP" $S -- graph_mlp
+both "graph of a training step" $S -- graph_train
+both "graphs that share a pool" $S -- graph_two_pools
+both "captured input recycled, copy" KRT-GRAPH-STALE-ADDR/error -- graph_stale freed
+both "captured input recycled, kernel" KRT-GRAPH-STALE-ADDR -- graph_stale freed kernels
+both "captured input kept, copy" $S -- graph_stale kept
+both "captured input kept, kernel" $S -- graph_stale kept kernels
+t "reduce-overhead" watch $S -- compiled
+t "reduce-overhead, training" watch $S -- compiled train
+t "reduce-overhead, shapes in turn" watch $S -- compiled_shapes
+refused "reduce-overhead" compiled
+both "memory statistics" $S -- stats
+both "out of memory" $S -- out_of_memory
+both "threads" $S -- threads
+both "DataLoader workers" $S -- loader
+both "child processes" $S -- children
+t "cudnn.benchmark" watch $S -- benchmark
+refused "cudnn.benchmark" benchmark
+t "expandable segments, graph" watch $S PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True -- graph_mlp
+t "expandable segments, forgotten" watch KRT-REUSE-RACE/error PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True -- handed_over forgotten
+t "cudaMallocAsync" watch $S PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync -- graph_mlp
+t "without caching" watch $S PYTORCH_NO_CUDA_MEMORY_CACHING=1 -- threads
+if python3 -c 'import cupy' 2>/dev/null; then
+	t "CuPy recipe, forgotten" off KRT-REUSE-RACE/error -- cupy_pool forgotten
+	t "CuPy recipe, fixed" off $S -- cupy_pool fixed
+fi
+
+if [ -z "$only" ]; then
+	python3 testcases/gpu/train.py 20 >"$OUT/train.native" 2>"$OUT/train.err"
+	for feed in watch replace; do
+		"$B/krtsan" run --torch=$feed --report=json:"$OUT/train.json" --log-path="$OUT/train.$feed.report" \
+			--fail-on=never -- python3 testcases/gpu/train.py 20 >"$OUT/train.out" 2>"$OUT/train.err"
+		v=$(summary "$OUT/train.json" silent)
+		cmp -s "$OUT/train.native" "$OUT/train.out" || v="FAIL losses differ | $v"
+		line "training loop, equal to the last bit ($feed)" "${v%% *}" "${v#* }"
+	done
+	echo 'exec python3 -I "$@"' >"$OUT/hidden.sh"
+	"$B/krtsan" run --torch --log-path=/dev/null -- sh "$OUT/hidden.sh" "$PWD/testcases/gpu/torch_feeds.py" small \
+		>/dev/null 2>"$OUT/hidden.err"
+	if grep -qa 'feed did not report' "$OUT/hidden.err"; then line "-I behind a shell is told" ok ""
+	else line "-I behind a shell is told" FAIL "$(tail -n 1 "$OUT/hidden.err")"; fi
+	for feed in none off watch replace; do
+		if [ $feed = none ]; then c=$($PY cost 2>&1 | tail -n 1)
+		else c=$("$B/krtsan" run --torch=$feed --log-path=/dev/null -- $PY cost 2>&1 | grep -a '^cost'); fi
+		printf '%-46s %s\n' "cost ($feed)" "$c"
+	done
+	for m in torchrun; do
+		command -v $m >/dev/null || continue
+		"$B/krtsan" run --torch --report=json:"$OUT/run.json" --log-path=/dev/null -- $m --nproc-per-node=1 \
+			"$PWD/testcases/gpu/torch_feeds.py" small >"$OUT/run.out" 2>"$OUT/run.err"
+		code=$?
+		v=$(summary "$OUT/run.json" silent)
+		[ $code = 0 ] || v="FAIL exit $code $(tail -n 1 "$OUT/run.err" | cut -c 1-120) | $v"
+		line "torchrun (watch)" "${v%% *}" "${v#* }"
+	done
+fi
+# What a first failure looked like, at most two of each kind.
+for f in $(grep -lE '^==[0-9]+== krtsan: (error|warning)' "$OUT"/*.report 2>/dev/null | head -n ${SHOW:-4}); do
+	echo "--- $f"
+	head -c 3500 "$f"
+done
+echo "torch feeds: $bad failed of $n (logs in $OUT)"
+exit $((bad > 0))
