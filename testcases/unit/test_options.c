@@ -96,6 +96,9 @@ Test(options, enum_names_follow_the_table, .init = reset)
 	SAME(stacks, STACKS, none);
 	SAME(stacks, STACKS, leaf);
 	SAME(stacks, STACKS, full);
+	SAME(torch, TORCH, off);
+	SAME(torch, TORCH, watch);
+	SAME(torch, TORCH, replace);
 	SAME(on_full, ON_FULL, wait);
 	SAME(on_full, ON_FULL, drop);
 	SAME(sim_view, SIM_VIEW, observed);
