@@ -25,6 +25,7 @@ struct krt_call {
 	unsigned lane;
 	bool ok;	  /* the call succeeded */
 	bool not_ready;	  /* a query that answered NOT_READY */
+	bool told;	  /* the engine: a finding says why it failed */
 	uint64_t have[2]; /* bit set of roles: the entry point has such an argument */
 
 	uint64_t dst, src, addr, dst_array, src_array, dst_off, src_off, dst_ctx, src_ctx;

@@ -136,27 +136,38 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_NONE:
 	case KRT_OP_CTX_CURRENT:
 	case KRT_OP_PRIMARY_RELEASE:
-	case KRT_OP_PEER_ENABLE:
-	case KRT_OP_PEER_DISABLE:
 	case KRT_OP_IPC_MEM_GET:
-	case KRT_OP_POOL_CREATE:
-	case KRT_OP_POOL_DESTROY:
-	case KRT_OP_POOL_ACCESS:
 	case KRT_OP_POOL_TRIM:
 	case KRT_OP_VMM_RESERVE:
 	case KRT_OP_VMM_ADDR_FREE:
-	case KRT_OP_VMM_ACCESS:
 	case KRT_OP_EXT_MEM_IMPORT:
 	case KRT_OP_EXT_MEM_DESTROY:
 	case KRT_OP_EXT_SEM_LIFE:
 	case KRT_OP_RDMA_FLUSH:
 	case KRT_OP_CHECKPOINT:
 	case KRT_OP_CAPTURE_MODE:
-	case KRT_OP_MODULE_FUNCTION:
 	case KRT_OP_UNSUPPORTED:
 	case KRT_OP_NOTE_IGNORE_BEGIN: /* records carry KRT_RF_IGNORE */
 	case KRT_OP_NOTE_IGNORE_END:
 	case KRT_NR_OPS:
+		break;
+	case KRT_OP_MODULE_LOAD:
+	case KRT_OP_LIBRARY_LOAD:
+		krt_rights_op(e, c);
+		krt_sync_op(e, c);
+		break;
+	case KRT_OP_MODULE_UNLOAD:
+		krt_rights_op(e, c);
+		krt_life_op(e, c);
+		break;
+	case KRT_OP_PEER_ENABLE:
+	case KRT_OP_PEER_DISABLE:
+	case KRT_OP_POOL_CREATE:
+	case KRT_OP_POOL_DESTROY:
+	case KRT_OP_POOL_ACCESS:
+	case KRT_OP_VMM_ACCESS:
+	case KRT_OP_MODULE_FUNCTION:
+		krt_rights_op(e, c);
 		break;
 	case KRT_OP_INIT:
 		e->initialised |= c->ok;
@@ -204,8 +215,6 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_BATCH_MEM_OP:
 	case KRT_OP_CAPTURE_BEGIN:
 	case KRT_OP_CAPTURE_END:
-	case KRT_OP_MODULE_LOAD:
-	case KRT_OP_LIBRARY_LOAD:
 	case KRT_OP_NOTE_ORDER_RELEASE:
 	case KRT_OP_NOTE_ORDER_ACQUIRE:
 	case KRT_OP_NOTE_NAME:
@@ -278,7 +287,6 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_VMM_UNMAP:
 	case KRT_OP_EXT_MEM_MAP:
 	case KRT_OP_GFX_POINTER:
-	case KRT_OP_MODULE_UNLOAD:
 	case KRT_OP_LIBRARY_UNLOAD:
 	case KRT_OP_MODULE_GLOBAL:
 	case KRT_OP_NOTE_HOST_READ:
@@ -331,6 +339,7 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	e->call = &c;
 	if (c.api->cls != KRT_CLASS_NOTE && c.api->cls != KRT_CLASS_LIBC)
 		krt_capture_call(e, &c);
+	c.told = !c.ok && !c.not_ready && krt_rights_refused(e, &c);
 	dispatch(e, &c);
 	krt_pairs_flush(e);
 	e->call = NULL;
@@ -456,6 +465,7 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 	e->finished = true;
 	e->judge = true;
 	krt_sites_finish(e);
+	krt_rights_finish(e);
 	trouble_reasons(e, trouble);
 	e->cov.dropped += dropped;
 	if (dropped)
@@ -492,6 +502,7 @@ void krt_engine_destroy(struct krt_engine *e)
 		return;
 	krt_judge_free(e);
 	krt_sites_free(e);
+	krt_rights_free(e);
 	krt_sync_free(e);
 	krt_capture_free(e);
 	krt_launch_free(e);

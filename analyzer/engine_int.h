@@ -13,6 +13,7 @@
  *   graph_order.c  the inside of a graph: nodes that conflict with no path between them
  *   capture.c      which streams capture; captures that break, and why
  *   graph_input.c  inputs that a replay did not get
+ *   rights.c  who may use what: contexts, devices, refused calls
  *   judge.c   pairs to findings
  *   hot.c     rules about call sites
  *
@@ -162,6 +163,13 @@ struct krt_engine {
 	struct krt_found *found;
 	uint64_t possible_kept, possible_total;
 
+	/* rights.c */
+	struct krt_owned *owned;
+	struct krt_driver_pool *driver_pools;
+	uint64_t pools_may;	       /* devices that some pool not seen at birth was opened to */
+	struct krt_op_info *bad_image; /* the first load that no later one made good */
+	int bad_result;
+
 	struct krt_site *sites;
 	struct krt_wait_site *wait_sites;
 	uint64_t work_site[KRT_WORK_SITES], work_count[KRT_WORK_SITES], work;
@@ -261,6 +269,8 @@ void krt_sweep(struct krt_engine *e);
 void krt_copy_op(struct krt_engine *e, const struct krt_call *c);
 void krt_launch_op(struct krt_engine *e, const struct krt_call *c);
 void krt_launch_note(struct krt_engine *e, const struct krt_call *c);
+/* Id of the kernel that a launch names, 0: not known. */
+uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c);
 void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, size_t len);
 void krt_launch_free(struct krt_engine *e);
 void krt_life_op(struct krt_engine *e, const struct krt_call *c);
@@ -276,6 +286,19 @@ void krt_capture_call(struct krt_engine *e, const struct krt_call *c);
 /* Did the call fail with one of CUDA's capture errors? */
 bool krt_capture_error(const struct krt_call *c);
 void krt_capture_free(struct krt_engine *e);
+/* --- rights.c ---------------------------------------------------------------- */
+
+void krt_rights_op(struct krt_engine *e, const struct krt_call *c);
+/* A kernel touches, or holds a pointer to, [from, end) of mem: may its device do so? */
+void krt_rights_kernel(struct krt_engine *e, const struct krt_op_info *op, const struct krt_mem *m,
+		       uint64_t from, uint64_t end, const char *what, enum krt_knowledge know,
+		       enum krt_confidence confidence);
+/* A call that failed.  True: a finding says why. */
+bool krt_rights_refused(struct krt_engine *e, const struct krt_call *c);
+/* Code was loaded or launched in the context: an image that failed before was a probe. */
+void krt_rights_served(struct krt_engine *e, const struct krt_context_info *ctx);
+void krt_rights_finish(struct krt_engine *e);
+void krt_rights_free(struct krt_engine *e);
 
 /* --- judge.c ----------------------------------------------------------------- */
 
@@ -288,6 +311,8 @@ bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev,
 void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t from, uint64_t end,
 		   struct krt_buffer *b);
 void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
+/* Where knowledge of an access comes from, as the report says it. */
+const char *krt_know_text(unsigned know);
 /* The gathered pairs become findings. */
 void krt_pairs_flush(struct krt_engine *e);
 /* A finding without a pair of operations; facts complete but for names. */

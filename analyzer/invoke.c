@@ -157,6 +157,11 @@ static struct params params_of(struct krt_engine *e, const struct krt_call *c)
 	return p;
 }
 
+uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c)
+{
+	return params_of(e, c).kernel;
+}
+
 static uint64_t word_at(const struct params *p, uint32_t off)
 {
 	uint64_t v;
@@ -269,6 +274,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 		return;
 	}
 	e->cov.launches++;
+	krt_rights_served(e, s->ctx);
 	op = krt_enqueue(e, c, s, KRT_OPC_KERNEL);
 	if (!op)
 		return;

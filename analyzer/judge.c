@@ -108,7 +108,7 @@ static const char *op_api(const struct krt_engine *e, const struct krt_op_info *
 	}
 }
 
-static const char *know_text(unsigned know)
+const char *krt_know_text(unsigned know)
 {
 	switch ((enum krt_knowledge)know) {
 	case KRT_KNOW_API:
@@ -360,7 +360,7 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 		out->range_base = p->from;
 		out->range_len = p->end - p->from;
 	}
-	out->knowledge = know_text(know);
+	out->knowledge = krt_know_text(know);
 	out->stack_id = op->stack;
 }
 

@@ -44,6 +44,7 @@ static void alloc_async(struct krt_engine *e, const struct krt_call *c)
 	m = add(e, c, c->out_addr, c->bytes, KRT_MEM_POOL);
 	if (m) {
 		m->ctx = s->ctx;
+		m->handle = c->pool;
 		m->alloc_op = op;
 	} else {
 		krt_op_unref(&e->heap, op);

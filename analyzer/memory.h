@@ -74,7 +74,8 @@ struct krt_mem {
 	struct krt_space *space; /* NULL once freed */
 	uint64_t space_off;	 /* of the first byte in the space */
 	struct krt_context_info *ctx;
-	uint64_t handle; /* array, physical allocation */
+	uint64_t handle; /* array, physical allocation, pool (0: not told) */
+	uint64_t may;	 /* a mapping: devices (bits) that it was opened to */
 	struct krt_origin made, freed;
 	struct krt_stamp alloc_stamp;		/* stream-ordered: the allocation in its stream */
 	struct krt_op_info *alloc_op, *free_op; /* NULL: none */

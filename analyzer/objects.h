@@ -30,6 +30,7 @@ struct krt_context_info {
 	uint64_t handle;
 	krt_context id; /* in the ordering module */
 	uint32_t device;
+	uint64_t peers; /* devices (bits) whose memory it was given access to */
 	uint32_t flags; /* cuCtxGetFlags */
 	bool known;	/* a CONTEXT record or its creation was seen */
 	bool primary, green;
@@ -70,6 +71,7 @@ struct krt_stream_info {
 struct krt_event_info {
 	uint64_t handle;
 	struct krt_snapshot *record; /* NULL: not recorded */
+	struct krt_context_info *ctx; /* it was created in, NULL: not known */
 	uint64_t record_seq;
 	krt_domain record_domain;
 	struct krt_op_info *record_op; /* the record call, for messages */

@@ -327,6 +327,10 @@ static void event_call_failed(struct krt_engine *e, const struct krt_call *c)
 
 	if (!ev || !e->judge || krt_capture_error(c)) /* that one has a rule of its own */
 		return;
+	if (c->told) { /* why has been said; nothing rests on the event */
+		ev->known = false;
+		return;
+	}
 	if (krt_has(c, KRT_ROLE_STREAM)) {
 		/* the handle may be the very thing that is wrong: nothing is made of it */
 		s = c->stream > 2 ? krt_stream_find(&e->obj, c->stream)
@@ -885,8 +889,9 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		stream_wait(e, c);
 		break;
 	case KRT_OP_EVENT_CREATE:
-		if (c->out_handle)
-			krt_event_make(&e->obj, c->out_handle);
+		ev = c->out_handle ? krt_event_make(&e->obj, c->out_handle) : NULL;
+		if (ev && c->rec->ctx)
+			ev->ctx = krt_call_context(e, c);
 		break;
 	case KRT_OP_IPC_EVENT_OPEN:
 		ev = c->out_handle ? krt_event_make(&e->obj, c->out_handle) : NULL;

@@ -245,6 +245,9 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 			       .kind = (uint8_t)t->kind,
 			       .know = (uint8_t)t->know};
 
+	if (t->op->class == KRT_OPC_KERNEL)
+		krt_rights_kernel(e, t->op, mem, key_to_addr(mem, from), key_to_addr(mem, end),
+				  what_of(t->kind), t->know, KRT_CERTAIN);
 	use_before_alloc(e, t->op, mem, t->kind, t->know, KRT_CERTAIN);
 	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
 	if (t->kind == KRT_ACC_ATOMIC)
@@ -534,6 +537,8 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 				       plain ? KRT_CERTAIN : KRT_POSSIBLE);
 		return;
 	}
+	krt_rights_kernel(e, op, mem, addr, addr + 1, "use", know,
+			  plain ? KRT_LIKELY : KRT_POSSIBLE);
 	use_before_alloc(e, op, mem, KRT_ACC_UNKNOWN, know, plain ? KRT_LIKELY : KRT_POSSIBLE);
 	if (plain) {
 		struct krt_access a = {.op = op,

@@ -22,6 +22,7 @@ static krt_words_fn *const words[KRT_NR_RULES] = {
 	[KRT_RULE_COPY_BOUNDS] = krt_words_bounds,
 	[KRT_RULE_COOP_SHARED] = krt_words_coop,
 	[KRT_RULE_CAPTURE_ISOLATION] = krt_words_capture,
+	[KRT_RULE_WRONG_DEVICE] = krt_words_device,
 	[KRT_RULE_PERF_SYNC_HOT] = krt_words_sync_hot,
 };
 

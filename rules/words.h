@@ -9,6 +9,20 @@
 
 #include "finding.h"
 
+/* KRT-WRONG-DEVICE: what is wrong. */
+enum krt_wrong {
+	KRT_WRONG_NOT,
+	/* a kernel and memory that its device has no access to */
+	KRT_WRONG_PEER,	  /* plain memory of another device */
+	KRT_WRONG_POOL,	  /* of another device's pool */
+	KRT_WRONG_MAPPED, /* a mapping not opened to it */
+	/* a call that the driver refused */
+	KRT_WRONG_MEMORY, /* a copy or set of another context's memory */
+	KRT_WRONG_FUNCTION,
+	KRT_WRONG_EVENT,
+	KRT_WRONG_IMAGE,
+};
+
 struct krt_side {
 	const char *api;    /* "cuMemcpyHtoDAsync", "kernel saxpy", "the CPU" */
 	const char *what;   /* "read", "write", "free", "use", ... */
@@ -73,6 +87,9 @@ struct krt_facts {
 	uint64_t third_seq; /* EVENT_OVERWRITTEN: the record that replaced; COPY_BOUNDS: bytes past
 			       the end */
 	const char *third_stream;
+	enum krt_wrong wrong;	/* WRONG_DEVICE */
+	const char *thing, *owner, *user;
+	int result;		/* of a call that failed */
 	uint64_t times, rounds; /* PERF_SYNC_HOT, EVENT_UNRECORDED */
 	const struct krt_capture_facts *capture; /* CAPTURE_ISOLATION */
 };
@@ -93,5 +110,6 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
 typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);
 krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event,
 	krt_words_bounds, krt_words_coop, krt_words_sync_hot, krt_words_capture;
+krt_words_fn krt_words_device;
 
 #endif

@@ -3,7 +3,7 @@
  * Device 0's buffer is freed while a kernel on device 1 that was given its address
  * is pending: the wait inside the free, where there is one, is for the owner's
  * device.  (The kernel does not touch it here, so that the program lives.)
- * MAY-SKIP: needs two devices
+ * MAY-SKIP: needs two devices with peer access
  * EXPECT: KRT-FREE-IN-USE error certain both count=1
  * EXPECT-FIXED: none
  */
@@ -29,6 +29,8 @@ int main(void)
 	CU(cuDeviceGet(&dev, 1));
 	CU(cuDevicePrimaryCtxRetain(&other, dev));
 	CU(cuCtxSetCurrent(other));
+	if (cuCtxEnablePeerAccess(prog_context, 0) != CUDA_SUCCESS)
+		prog_skip("no peer access");
 	prog_load(&k);
 	s = stream_nb("reader");
 	K_PVN(&k, maybe, s, src, 0, N, SLOW);

@@ -86,6 +86,8 @@ struct linked {
 };
 #define LINKED "\177SIMLNK"
 
+#define PTX_NEWEST 90 /* that of CUDA 13.0 */
+
 struct joblog {
 	char *err;
 	size_t err_len;
@@ -228,6 +230,12 @@ static CUresult image_load(const void *data, struct joblog *l, struct image **ou
 	if (!m->pm[0]) {
 		sim_free(m);
 		return r;
+	}
+	if (ptx_version(m->pm[0]) > PTX_NEWEST) {
+		complain(l, "PTX", "a version later than this driver's");
+		ptx_free(m->pm[0]);
+		sim_free(m);
+		return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
 	}
 	m->n = 1;
 	*out = m;

@@ -230,6 +230,8 @@ static void bad_images(void)
 				   "k()\n{\nfrobnicate.u32 1;\nret;\n}\n"));
 	FAILS(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, "hello world, this is no PTX"));
 	FAILS(CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoadData(&m, "\177ELF............"));
+	FAILS(CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+	      cuModuleLoadData(&m, ".version 99.0\n.target sm_70\n.address_size 64\n"));
 	FAILS(CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&m, "/nonexistent/file"));
 }
 
