@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [torch] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [torch] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx torch bench torchbench}
+what=${*:-smoke race programs ptx peers torch bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -39,6 +39,9 @@ case $w in
 smoke)
 	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null
 	"$K" version; "$K" doctor 2>&1 | head -40
+	;;
+peers)
+	"$B/testcases/gpu-peers"
 	;;
 race)
 	for m in static shared; do
