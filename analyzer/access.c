@@ -12,7 +12,7 @@ static struct krt_range *range_of(struct krt_node *n)
 void krt_space_init(struct krt_space *s)
 {
 	memset(s, 0, sizeof(*s));
-	s->may.may = true;
+	s->may.may = s->past.may = true;
 	s->refs = 1;
 }
 
@@ -20,6 +20,7 @@ void krt_space_clear(struct krt_heap *h, struct krt_space *s)
 {
 	krt_ranges_clear(h, &s->sure, 0, UINT64_MAX);
 	krt_ranges_clear(h, &s->may, 0, UINT64_MAX);
+	krt_ranges_clear(h, &s->past, 0, UINT64_MAX);
 }
 
 bool krt_access_conflict(unsigned a, unsigned b)
@@ -74,7 +75,10 @@ static bool push_read(struct krt_heap *h, struct krt_range *r, const struct krt_
 	return true;
 }
 
-/* The same domain's access of the same kind is replaced: the newer one is ordered after it. */
+/*
+ * The same domain's access of the same kind is replaced: the newer one is ordered
+ * after it.  (What is put into `past` does not come in that order.)
+ */
 static bool put_read(struct krt_heap *h, struct krt_range *r, const struct krt_access *a)
 {
 	for (uint32_t i = 0; i < r->reads; i++) {
@@ -83,6 +87,8 @@ static bool put_read(struct krt_heap *h, struct krt_range *r, const struct krt_a
 		if (old->kind != a->kind || old->know != a->know ||
 		    krt_op_domain(old->op) != krt_op_domain(a->op))
 			continue;
+		if (krt_op_epoch(old->op) > krt_op_epoch(a->op))
+			return true;
 		krt_op_ref(a->op);
 		krt_op_unref(h, old->op);
 		*old = *a;
@@ -268,7 +274,8 @@ void krt_ranges_clear(struct krt_heap *h, struct krt_ranges *m, uint64_t from, u
 static bool same(const struct krt_access *a, const struct krt_access *b)
 {
 	return a->op == b->op && (!a->op || (a->kind == b->kind && a->know == b->know &&
-					     a->item == b->item && a->mapping == b->mapping));
+					     a->item == b->item && a->mapping == b->mapping &&
+					     a->owner == b->owner));
 }
 
 static bool equal(const struct krt_range *a, const struct krt_range *b)

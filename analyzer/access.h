@@ -3,10 +3,11 @@
  * Access history of one address space: an ordered map of disjoint byte ranges,
  * each with its last write and the reads since, one per ordering domain.
  *
- * Every space keeps two such maps.  `sure` holds accesses that happened; a
+ * Every space keeps three such maps.  `sure` holds accesses that happened; a
  * write there replaces what the range held.  `may` holds accesses that may have
  * happened: there nothing replaces anything but the same domain's older access.
- * What is in `may` never touches `sure`.
+ * What is in `may` never touches `sure`.  `past` holds what former owners of the
+ * bytes did, both sorts, and works like `may` (pool.c).
  *
  * Keys are offsets of the space, so that two mappings of one piece of memory
  * meet.  A range costs O(log n) plus the ranges it overlaps.  Operations are
@@ -36,6 +37,7 @@ enum krt_knowledge {
 	KRT_KNOW_KERNELS_FILE,
 	KRT_KNOW_POINTER, /* a plain pointer among the parameters */
 	KRT_KNOW_WORD,	  /* a word inside a larger parameter */
+	KRT_KNOW_REACH,	  /* in `past`: bytes behind a plain pointer, up to the end of its block */
 };
 
 struct krt_op_info; /* objects.h: one enqueued operation, reference counted */
@@ -43,6 +45,7 @@ struct krt_op_info; /* objects.h: one enqueued operation, reference counted */
 struct krt_access {
 	struct krt_op_info *op; /* NULL: none */
 	uint32_t mapping;	/* serial of the allocation it went through */
+	uint32_t owner;		/* in `past`: serial of the owner's block, 0: there was none */
 	uint16_t item;		/* which copy of a batch */
 	uint8_t kind;		/* enum krt_access_kind, one bit */
 	uint8_t know;		/* enum krt_knowledge */
@@ -63,7 +66,7 @@ struct krt_ranges {
 };
 
 struct krt_space {
-	struct krt_ranges sure, may;
+	struct krt_ranges sure, may, past;
 	unsigned refs; /* mappings that lead to it */
 	uint64_t id;   /* unique in the engine */
 };
@@ -104,5 +107,6 @@ size_t krt_ranges_prune(struct krt_heap *h, struct krt_ranges *r, uint64_t from,
 void krt_op_ref(struct krt_op_info *op);
 void krt_op_unref(struct krt_heap *h, struct krt_op_info *op);
 krt_domain krt_op_domain(const struct krt_op_info *op);
+uint64_t krt_op_epoch(const struct krt_op_info *op);
 
 #endif

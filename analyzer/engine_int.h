@@ -7,6 +7,7 @@
  *   copy.c    copies, sets and batches
  *   invoke.c  kernel launches
  *   life.c    allocations and frees of every kind
+ *   pool.c    suballocators' blocks, and what happens when they are handed out again
  *   graph_image.c  graph records decoded
  *   graph.c   graphs and their executables: made, updated, launched
  *   footprint.c    what an executable touches, and the index from memory to executables
@@ -57,6 +58,7 @@ struct krt_pair {
 	const char *cur_what, *prev_what;
 	uint8_t cur_know, prev_know;
 	const struct krt_mem *mem; /* NULL: none; alive until the pairs are flushed */
+	struct krt_block *owner;   /* counted; former owner of the bytes, NULL: none */
 	uint64_t from, end;	   /* addresses shared; equal: not known */
 	bool same_op;
 	uint32_t next; /* of the same earlier operation, 0: none */
@@ -252,6 +254,16 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 /* In which views nothing orders prev before the operation of stream s (NULL: the host). */
 bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
 		   const struct krt_stream_info *s, enum krt_finding_view *view);
+/* The same for a source that the call reads by itself, or at any time from the call on. */
+bool krt_unordered_read(struct krt_engine *e, const struct krt_touch *t,
+			const struct krt_op_info *prev, enum krt_finding_view *view);
+/*
+ * The memory that addr lies in, NULL: in none that is known.  *to: where that
+ * piece of [addr, end) ends.
+ */
+struct krt_mem *krt_piece_at(struct krt_engine *e, uint64_t addr, uint64_t end, uint64_t *to);
+/* "read", "write", "use": of an enum krt_access_kind. */
+const char *krt_what_of(unsigned kind);
 /* Everything that may still use mem, at its free by op (stream NULL: by the host). */
 void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
 		    struct krt_mem *mem, enum krt_rule_id rule);
@@ -263,6 +275,25 @@ void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t
 enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *s);
 /* Forgets what can meet nothing any more. */
 void krt_sweep(struct krt_engine *e);
+
+/* --- pool.c ------------------------------------------------------------------ */
+
+void krt_pool_op(struct krt_engine *e, const struct krt_call *c);
+/* An operation on bytes that had another owner before. */
+struct krt_reuse {
+	struct krt_op_info *op;
+	struct krt_stream_info *stream; /* NULL: the host */
+	unsigned kind;			/* enum krt_access_kind */
+	enum krt_knowledge know;
+	const struct krt_touch *touch; /* NULL: in order of its stream, or the host */
+};
+/* It meets what former owners did in [from, end), keys of mem's space. */
+void krt_reuse_touch(struct krt_engine *e, const struct krt_reuse *r, struct krt_mem *mem,
+		     uint64_t from, uint64_t end);
+/* The same of a kernel that is given addr; plain: as a parameter of its own. */
+void krt_reuse_pointer(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
+		       uint64_t addr, bool plain);
+void krt_pool_sweep(struct krt_engine *e);
 
 /* --- copy.c, invoke.c, life.c --------------------------------------------------- */
 

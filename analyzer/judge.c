@@ -75,6 +75,8 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 	*q = *p;
 	q->next = first_pair(e, p->prev);
 	krt_op_ref(q->cur);
+	if (q->owner)
+		q->owner->refs++;
 	if (q->prev) {
 		krt_op_ref(q->prev);
 		q->prev->round = e->round;
@@ -84,9 +86,25 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 
 /* --- names ------------------------------------------------------------------------ */
 
+/* The call's name; notes may come from a feed: what they mean. */
 static const char *api_base(unsigned api)
 {
-	return api < KRT_NR_APIS ? krt_api[api].base : "?";
+	if (api >= KRT_NR_APIS)
+		return "?";
+	switch (krt_api[api].op) {
+	case KRT_OP_NOTE_HOST_READ:
+		return "host read";
+	case KRT_OP_NOTE_HOST_WRITE:
+		return "host write";
+	case KRT_OP_NOTE_POOL_DESTROY:
+		return "pool destroy";
+	case KRT_OP_NOTE_BLOCK_ALLOC:
+		return "block alloc";
+	case KRT_OP_NOTE_BLOCK_FREE:
+		return "block free";
+	default:
+		return krt_api[api].base;
+	}
 }
 
 static const char *op_api(const struct krt_engine *e, const struct krt_op_info *op, char *buf,
@@ -98,14 +116,7 @@ static const char *op_api(const struct krt_engine *e, const struct krt_op_info *
 		snprintf(buf, len, "kernel %s", k->name);
 		return buf;
 	}
-	switch (krt_api[op->api].op) {
-	case KRT_OP_NOTE_HOST_READ:
-		return "host read";
-	case KRT_OP_NOTE_HOST_WRITE:
-		return "host write";
-	default:
-		return api_base(op->api);
-	}
+	return api_base(op->api);
 }
 
 const char *krt_know_text(unsigned know)
@@ -120,6 +131,7 @@ const char *krt_know_text(unsigned know)
 	case KRT_KNOW_POINTER:
 		return "scan";
 	case KRT_KNOW_WORD:
+	case KRT_KNOW_REACH:
 		return "scan";
 	}
 	return "api";
@@ -162,6 +174,24 @@ void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t
 		b->freed_by = api_base(m->freed.api);
 		b->freed_seq = m->freed.seq;
 	}
+}
+
+/* A block in it instead; freed: whose end is told. */
+static void buffer_of_block(const struct krt_block *b, const struct krt_block *freed,
+			    const struct krt_pair *p, struct krt_found *f)
+{
+	struct krt_buffer *out = &f->f.buffer;
+
+	out->base = b->node.key;
+	out->size = b->size;
+	if (p->from < p->end)
+		out->offset = p->from - b->node.key;
+	out->allocated_by = api_base(b->made.api);
+	out->allocated_seq = b->made.seq;
+	f->alloc_stack = b->made.stack;
+	out->freed_by = freed && freed->freed.seq ? api_base(freed->freed.api) : NULL;
+	out->freed_seq = freed ? freed->freed.seq : 0;
+	f->freed_stack = freed ? freed->freed.stack : 0;
 }
 
 void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len)
@@ -349,7 +379,7 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 	side->loose = op->loose;
 	side->seq = op->seq;
 	side->host = !op->stream;
-	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD;
+	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD || know == KRT_KNOW_REACH;
 	side->word = know == KRT_KNOW_WORD;
 	out->what = what;
 	out->api = take(e, side->api);
@@ -362,6 +392,52 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 	}
 	out->knowledge = krt_know_text(know);
 	out->stack_id = op->stack;
+}
+
+/* The block that a pair is about: the present owner's, of a use after its return the last one's. */
+static const struct krt_block *block_of_pair(const struct krt_engine *e, const struct krt_pair *p)
+{
+	const struct krt_block *b;
+
+	if (p->rule == KRT_RULE_UAF_STREAM && p->owner)
+		return p->owner;
+	if (p->from >= p->end || !p->mem || p->mem->kind == KRT_MEM_ARRAY)
+		return NULL;
+	b = krt_block_at(&e->mem, p->from);
+	if (b && p->end > b->node.key + b->size)
+		return NULL;
+	return b;
+}
+
+static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, struct krt_facts *f,
+			char *home, size_t home_len)
+{
+	const struct krt_block *old = p->owner;
+	const struct krt_stream_info *s =
+		old && old->alloc_op ? old->alloc_op->stream : NULL;
+
+	if (b && (!old || b->serial > old->serial)) {
+		f->handed_by = api_base(b->made.api);
+		f->handed_seq = b->made.seq;
+	}
+	if (b && b->pool)
+		f->pool = b->pool->name;
+	if (!old)
+		return;
+	f->former = true;
+	if (old->pool && old->pool->name)
+		f->pool = old->pool->name;
+	if (old->freed.seq) {
+		f->freed_by = api_base(old->freed.api);
+		f->freed_seq = old->freed.seq;
+	}
+	f->at_home = s && s == p->prev->stream;
+	if (s)
+		f->home = krt_stream_text(s, home, home_len);
+	for (unsigned i = 0; i < old->uses; i++)
+		f->told |= old->use[i]->stream == p->prev->stream;
+	f->per_thread = p->cur->stream && p->prev->stream && p->cur->stream->thread &&
+			p->prev->stream->thread;
 }
 
 static uint64_t op_key(uint64_t h, const struct krt_op_info *op)
@@ -383,13 +459,16 @@ static uint64_t op_print(const struct krt_engine *e, uint64_t h, const struct kr
 static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 {
 	char cur_api[256], prev_api[256], cur_stream[160], prev_stream[160], other[160],
-		buffer[256];
+		buffer[256], home[160];
 	struct krt_facts facts = {.rule = p->rule, .confidence = p->confidence, .view = p->view};
+	const struct krt_block *b = block_of_pair(e, p);
 	struct krt_found *f;
 	uint64_t key = mix(0, p->rule), print;
 
 	key = op_key(op_key(key, p->cur), p->prev);
-	if (p->mem)
+	if (b)
+		key = mix(mix(key, b->made.api), b->made.stack);
+	else if (p->mem)
 		key = mix(mix(mix(key, p->mem->kind), p->mem->made.api), p->mem->made.stack);
 	f = admit(e, key, p->rule, p->confidence, p->view);
 	if (!f)
@@ -398,17 +477,23 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	print = op_print(e, op_print(e, print, p->cur), p->prev);
 	if (p->mem) {
 		print = mix_text(print, krt_mem_kind_name(p->mem->kind));
-		print = mix_text(print, p->mem->made.seq ? api_base(p->mem->made.api) : "");
+		print = mix_text(print, b		  ? api_base(b->made.api)
+					: p->mem->made.seq ? api_base(p->mem->made.api)
+							   : "");
 		krt_buffer_of(e, p->mem, p->from, p->end, &f->f.buffer);
+		f->alloc_stack = p->mem->made.seq ? p->mem->made.stack : 0;
+		f->freed_stack = p->mem->freed.seq ? p->mem->freed.stack : 0;
+		if (b)
+			buffer_of_block(b, p->owner, p, f);
 		krt_buffer_text(&f->f.buffer, buffer, sizeof(buffer));
 		facts.buffer = buffer;
 		facts.offset = f->f.buffer.offset;
 		facts.len = f->f.buffer.len;
 		facts.size = f->f.buffer.size;
 		f->f.buffer.name = take(e, f->f.buffer.name);
-		f->alloc_stack = p->mem->made.seq ? p->mem->made.stack : 0;
-		f->freed_stack = p->mem->freed.seq ? p->mem->freed.stack : 0;
 	}
+	if (p->owner || p->rule == KRT_RULE_REUSE_RACE)
+		reuse_facts(p, b, &facts, home, sizeof(home));
 	f->f.fingerprint = print;
 	side_of(e, p->cur, p->cur_what, p->cur_know, p, &facts.cur, &f->f.current, cur_api,
 		sizeof(cur_api), cur_stream, sizeof(cur_stream));
@@ -429,6 +514,7 @@ void krt_pairs_flush(struct krt_engine *e)
 		if (!e->heap.failed)
 			found_of_pair(e, p);
 		krt_op_unref(&e->heap, p->cur);
+		krt_block_unref(&e->mem, p->owner);
 		if (p->prev)
 			krt_op_unref(&e->heap, p->prev);
 	}

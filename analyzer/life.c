@@ -411,7 +411,6 @@ static void pointer_attr(struct krt_engine *e, const struct krt_call *c)
 void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_phys *p;
-	struct krt_block *b;
 
 	if (c->op == KRT_OP_HEAP_END) {
 		krt_touch_heap_end(e, c, c->addr, c->bytes);
@@ -514,17 +513,12 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_NOTE_HOST_WRITE:
 		krt_touch_host(e, c, c->addr, c->bytes, true);
 		break;
-	case KRT_OP_NOTE_POOL_CREATE: /* the name serves its blocks */
+	case KRT_OP_NOTE_POOL_CREATE:
 	case KRT_OP_NOTE_POOL_DESTROY:
-	case KRT_OP_NOTE_BLOCK_USE:
-		break;
 	case KRT_OP_NOTE_BLOCK_ALLOC:
-		krt_block_add(&e->mem, c->addr, c->bytes, c);
-		break;
+	case KRT_OP_NOTE_BLOCK_USE:
 	case KRT_OP_NOTE_BLOCK_FREE:
-		b = krt_block_at(&e->mem, c->addr);
-		if (b && b->node.key == c->addr)
-			krt_block_drop(&e->mem, b);
+		krt_pool_op(e, c);
 		break;
 	default:
 		break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations, freed ranges, arrays, blocks, names.  See memory.h. */
+/* Allocations, freed ranges, arrays, names.  See memory.h; blocks are in pool.c. */
 #include "memory.h"
 
 #include <string.h>
@@ -33,11 +33,6 @@ void krt_memory_init(struct krt_memory *m, struct krt_heap *heap)
 static struct krt_mem *mem_of(struct krt_node *n)
 {
 	return n ? krt_entry(n, struct krt_mem, node) : NULL;
-}
-
-static struct krt_block *block_of(struct krt_node *n)
-{
-	return n ? krt_entry(n, struct krt_block, node) : NULL;
 }
 
 static struct krt_name *name_of(struct krt_node *n)
@@ -76,7 +71,7 @@ void krt_users_prune(struct krt_heap *h, struct krt_users *u,
 }
 
 void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info *op, unsigned sort,
-		    uint64_t anchor)
+		    uint64_t anchor, uint32_t block)
 {
 	struct krt_user *at = NULL;
 
@@ -89,12 +84,16 @@ void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info 
 		at = &u->user[u->count++];
 		at->op = NULL;
 		at->sort = sort;
+		at->lowest = anchor;
 	}
 	krt_op_ref(op);
 	if (at->op)
 		krt_op_unref(h, at->op);
 	at->op = op;
 	at->anchor = anchor;
+	at->block = block;
+	if (anchor < at->lowest)
+		at->lowest = anchor;
 }
 
 /* --- spaces ------------------------------------------------------------------ */
@@ -277,18 +276,6 @@ struct krt_mem *krt_mem_add(struct krt_memory *m, uint64_t base, uint64_t size,
 	return mem;
 }
 
-static void blocks_drop(struct krt_memory *m, uint64_t from, uint64_t end)
-{
-	struct krt_block *b = block_of(krt_tree_ceil(&m->blocks, from));
-
-	while (b && b->node.key < end) {
-		struct krt_block *next = block_of(krt_tree_next(&b->node));
-
-		krt_block_drop(m, b);
-		b = next;
-	}
-}
-
 static void name_drop(struct krt_memory *m, struct krt_name *n)
 {
 	krt_tree_remove(&m->names, &n->node);
@@ -296,16 +283,22 @@ static void name_drop(struct krt_memory *m, struct krt_name *n)
 	krt_heap_free(m->heap, n, sizeof(*n));
 }
 
-static void names_drop(struct krt_memory *m, uint64_t from, uint64_t end)
+static void names_drop(struct krt_memory *m, uint64_t from, uint64_t end, bool longer)
 {
 	struct krt_name *n = name_of(krt_tree_ceil(&m->names, from));
 
 	while (n && n->node.key < end) {
 		struct krt_name *next = name_of(krt_tree_next(&n->node));
 
-		name_drop(m, n);
+		if (longer || n->size <= end - n->node.key)
+			name_drop(m, n);
 		n = next;
 	}
+}
+
+void krt_names_drop(struct krt_memory *m, uint64_t from, uint64_t end)
+{
+	names_drop(m, from, end, false);
 }
 
 static void mem_unlink(struct krt_memory *m, struct krt_mem *mem)
@@ -318,8 +311,8 @@ static void mem_unlink(struct krt_memory *m, struct krt_mem *mem)
 		return;
 	}
 	krt_tree_remove(&m->live, &mem->node);
-	blocks_drop(m, mem->node.key, mem->node.key + mem->size);
-	names_drop(m, mem->node.key, mem->node.key + mem->size);
+	krt_blocks_gone(m, mem->node.key, mem->node.key + mem->size);
+	names_drop(m, mem->node.key, mem->node.key + mem->size, true);
 }
 
 void krt_mem_drop(struct krt_memory *m, struct krt_mem *mem)
@@ -415,42 +408,7 @@ void krt_phys_put(struct krt_memory *m, struct krt_phys *p)
 	krt_heap_free(heap, p, sizeof(*p));
 }
 
-/* --- blocks and names ---------------------------------------------------------- */
-
-struct krt_block *krt_block_at(const struct krt_memory *m, uint64_t addr)
-{
-	struct krt_block *b = block_of(krt_tree_floor(&m->blocks, addr));
-
-	return b && addr - b->node.key < b->size ? b : NULL;
-}
-
-void krt_block_drop(struct krt_memory *m, struct krt_block *b)
-{
-	krt_tree_remove(&m->blocks, &b->node);
-	krt_users_clear(m->heap, &b->users);
-	krt_heap_free(m->heap, b, sizeof(*b));
-}
-
-struct krt_block *krt_block_add(struct krt_memory *m, uint64_t base, uint64_t size,
-				const struct krt_call *c)
-{
-	struct krt_block *b = krt_block_at(m, base);
-
-	if (!size || size > UINT64_MAX - base)
-		return NULL;
-	if (b)
-		krt_block_drop(m, b);
-	blocks_drop(m, base, base + size);
-	b = krt_heap_alloc(m->heap, sizeof(*b));
-	if (!b)
-		return NULL;
-	b->node.key = base;
-	b->size = size;
-	b->pool = c->pool;
-	origin_set(&b->made, c);
-	krt_tree_insert(&m->blocks, &b->node);
-	return b;
-}
+/* --- names --------------------------------------------------------------------- */
 
 void krt_name_set(struct krt_memory *m, uint64_t base, uint64_t size, const char *text, size_t len)
 {
@@ -499,8 +457,7 @@ void krt_memory_free(struct krt_memory *m)
 		freed_unlink(m, a);
 		mem_destroy(m, a);
 	}
-	while ((n = krt_tree_first(&m->blocks)))
-		krt_block_drop(m, block_of(n));
+	krt_pools_free(m);
 	while ((n = krt_tree_first(&m->names)))
 		name_drop(m, name_of(n));
 	HASH_ITER (hh, m->arrays, a, atmp)

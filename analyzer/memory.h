@@ -10,8 +10,11 @@
  * that belongs to nothing).  Arrays are found by handle and have byte offsets
  * of their own.
  *
- * A block is a piece of an allocation that a suballocator handed out; it bounds
- * how far a pointer into it can reach.
+ * A block is a piece of memory that a suballocator (a pool) handed out: one life
+ * of one range, with a serial of its own.  It bounds how far a pointer into it
+ * can reach.  A pool may have been built on another pool's block: blocks nest,
+ * and an address belongs to the innermost one.  An ended block stays as long as
+ * something unfinished was done by its owner (pool.c).
  *
  * Not locked; memory comes from the engine's heap.
  */
@@ -52,6 +55,8 @@ enum krt_user_sort {
 struct krt_user {
 	struct krt_op_info *op;
 	uint64_t anchor; /* the pointer, or the first byte */
+	uint64_t lowest; /* of all of its domain and sort */
+	uint32_t block;	 /* serial of the block that the pointer is in, 0: in none */
 	uint8_t sort;
 };
 struct krt_users {
@@ -92,12 +97,42 @@ struct krt_mem {
 	UT_hash_handle hh;	       /* arrays by handle */
 };
 
+/* A suballocator. */
+struct krt_pool {
+	unsigned refs; /* table and blocks */
+	uint64_t handle;
+	unsigned kind; /* KRT_POOL_*, 0: not told */
+	char *name;    /* or NULL */
+	UT_hash_handle hh;
+};
+enum { KRT_POOL_DEVICE = 1, KRT_POOL_HOST = 2 }; /* of krtsan.h */
+
+#define KRT_BLOCK_USES 8
 struct krt_block {
-	struct krt_node node; /* key: first byte */
+	struct krt_node node; /* key: first byte; in the tree of its outer block or of the memory */
 	uint64_t size;
-	uint64_t pool;
-	struct krt_origin made;
+	unsigned refs;	 /* tree (or list of ended ones), and who else names it */
+	uint32_t serial; /* from one counter with those of allocations; grows with time */
+	bool ended, destroyed; /* destroyed: with its pool */
+	struct krt_block *outer; /* that it lies in, NULL: none; not counted */
+	struct krt_tree inner;	 /* those that lie in it */
+	struct krt_pool *pool;	 /* counted */
+	struct krt_origin made, freed;
+	struct krt_op_info *alloc_op; /* what handed it out: for which stream */
+	struct krt_op_info *free_op;  /* what took it back, NULL: alive, or not told */
+	struct krt_op_info *use[KRT_BLOCK_USES]; /* krtsan_block_use(): one a stream */
+	unsigned uses;
+	unsigned capture; /* handed out while this capture went on, 0: none */
 	struct krt_users users;
+	UT_hash_handle hh; /* ended ones, by serial */
+};
+
+/* Bytes whose last owner gave them back; disjoint pieces. */
+struct krt_returned {
+	struct krt_node node; /* key: first byte */
+	uint64_t end;
+	struct krt_block *block; /* counted */
+	struct krt_returned *older, *newer;
 };
 
 /* A piece of physical memory (cuMemCreate). */
@@ -117,6 +152,8 @@ struct krt_name {
 };
 
 #define KRT_FREED_MAX 4096
+#define KRT_ENDED_MAX 65536 /* blocks that ended */
+#define KRT_NESTED_MAX 16
 #define KRT_NAMES_MAX 65536
 
 struct krt_memory {
@@ -125,10 +162,24 @@ struct krt_memory {
 	struct krt_mem *freed_oldest, *freed_newest;
 	struct krt_mem *arrays;
 	struct krt_phys *phys;
+	struct krt_pool *pools;
+	struct krt_block *ended;
+	struct krt_tree returned;
+	struct krt_returned *returned_oldest, *returned_newest;
 	struct krt_mem pageable, unknown;
 	struct krt_space pageable_space, unknown_space;
 	uint32_t serial;
 };
+
+/* Where an address is in the allocation's space, and the other way round. */
+static inline uint64_t krt_mem_key(const struct krt_mem *m, uint64_t addr)
+{
+	return m->kind == KRT_MEM_ARRAY ? addr : addr - m->node.key + m->space_off;
+}
+static inline uint64_t krt_mem_addr(const struct krt_mem *m, uint64_t key)
+{
+	return m->kind == KRT_MEM_ARRAY ? key : key - m->space_off + m->node.key;
+}
 
 void krt_memory_init(struct krt_memory *m, struct krt_heap *heap);
 void krt_memory_free(struct krt_memory *m);
@@ -162,18 +213,48 @@ struct krt_phys *krt_phys_get(struct krt_memory *m, uint64_t handle, bool make,
 			      const struct krt_call *c);
 void krt_phys_put(struct krt_memory *m, struct krt_phys *p);
 
+/* --- pool.c: the books; who calls ends what was there and keeps the history --- */
+
+struct krt_pool *krt_pool_get(struct krt_memory *m, uint64_t handle, bool make);
+/* The handle is forgotten; blocks keep the pool. */
+void krt_pool_put(struct krt_memory *m, struct krt_pool *p);
+
+/* The innermost live block that holds addr, or NULL. */
 struct krt_block *krt_block_at(const struct krt_memory *m, uint64_t addr);
-struct krt_block *krt_block_add(struct krt_memory *m, uint64_t base, uint64_t size,
-				const struct krt_call *c);
+/* In the tree: the first block that ends after addr, or NULL. */
+struct krt_block *krt_block_from(const struct krt_tree *t, uint64_t addr);
+/* Into the tree of outer (NULL: of the memory), where nothing overlaps it.  NULL: no memory. */
+struct krt_block *krt_block_add(struct krt_memory *m, struct krt_block *outer, uint64_t base,
+				uint64_t size, struct krt_pool *pool, const struct krt_call *c);
+/* Out of the tree, with all inside, without a trace. */
 void krt_block_drop(struct krt_memory *m, struct krt_block *b);
+/* Out of the tree and among the ended ones; nothing is inside. */
+void krt_block_end(struct krt_memory *m, struct krt_block *b);
+void krt_block_unref(struct krt_memory *m, struct krt_block *b);
+/* An ended block that is still remembered, or NULL. */
+struct krt_block *krt_block_ended(const struct krt_memory *m, uint32_t serial);
+void krt_block_forget(struct krt_memory *m, struct krt_block *b);
+/* Drops blocks and what is remembered of returned ones in [from, end): their memory has ended. */
+void krt_blocks_gone(struct krt_memory *m, uint64_t from, uint64_t end);
+void krt_pools_free(struct krt_memory *m);
+
+/* The block that was the last owner of addr and gave it back; NULL: none, or handed out again. */
+struct krt_block *krt_returned_at(const struct krt_memory *m, uint64_t addr);
+void krt_returned_add(struct krt_memory *m, struct krt_block *b);
+/* [from, end) has an owner again. */
+void krt_returned_cut(struct krt_memory *m, uint64_t from, uint64_t end);
+/* The pool is no more: what it holds is nobody's. */
+void krt_returned_drop(struct krt_memory *m, const struct krt_pool *p);
 
 void krt_name_set(struct krt_memory *m, uint64_t base, uint64_t size, const char *text, size_t len);
 /* Name of the byte, or NULL. */
 const char *krt_name_at(const struct krt_memory *m, uint64_t addr);
+/* Drops names of ranges that lie in [from, end). */
+void krt_names_drop(struct krt_memory *m, uint64_t from, uint64_t end);
 
 /* Remembers op as the newest of its domain and sort; forgets what settled() says may go. */
 void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info *op, unsigned sort,
-		    uint64_t anchor);
+		    uint64_t anchor, uint32_t block);
 void krt_users_prune(struct krt_heap *h, struct krt_users *u,
 		     bool (*drop)(void *user, struct krt_op_info *op), void *user);
 void krt_users_clear(struct krt_heap *h, struct krt_users *u);

@@ -63,6 +63,11 @@ krt_domain krt_op_domain(const struct krt_op_info *op)
 	return op->stamp.domain;
 }
 
+uint64_t krt_op_epoch(const struct krt_op_info *op)
+{
+	return op->stamp.epoch;
+}
+
 /* --- contexts ---------------------------------------------------------------- */
 
 struct krt_context_info *krt_context_make(struct krt_objects *o, uint64_t handle, uint32_t device)

@@ -35,9 +35,8 @@ bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
 	return true;
 }
 
-/* The same for a source that the call reads by itself, or at any time from the call on. */
-static bool unordered_read(struct krt_engine *e, const struct krt_touch *t,
-			   const struct krt_op_info *prev, enum krt_finding_view *view)
+bool krt_unordered_read(struct krt_engine *e, const struct krt_touch *t,
+			const struct krt_op_info *prev, enum krt_finding_view *view)
 {
 	bool before[KRT_VIEWS];
 
@@ -57,7 +56,7 @@ static bool unordered_read(struct krt_engine *e, const struct krt_touch *t,
 	return true;
 }
 
-static const char *what_of(unsigned kind)
+const char *krt_what_of(unsigned kind)
 {
 	switch (kind) {
 	case KRT_ACC_READ:
@@ -91,17 +90,6 @@ struct meeting {
 	unsigned kind;
 };
 
-/* Where a key of the space is in the allocation's addresses. */
-static uint64_t key_to_addr(const struct krt_mem *m, uint64_t key)
-{
-	return m->kind == KRT_MEM_ARRAY ? key : key - m->space_off + m->node.key;
-}
-
-static uint64_t addr_to_key(const struct krt_mem *m, uint64_t addr)
-{
-	return m->kind == KRT_MEM_ARRAY ? addr : addr - m->node.key + m->space_off;
-}
-
 static void meet(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct meeting *m = user;
@@ -112,7 +100,7 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 		if (prev->item == t->item)
 			return;
 		p.same_op = true;
-	} else if (!unordered_read(m->e, t, prev->op, &p.view)) {
+	} else if (!krt_unordered_read(m->e, t, prev->op, &p.view)) {
 		return;
 	}
 	p.rule = m->may ? KRT_RULE_RACE_WAR : race_rule(t->kind, prev->kind);
@@ -120,13 +108,13 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 		p.confidence = KRT_LIKELY;
 	p.cur = t->op;
 	p.prev = prev->op;
-	p.cur_what = what_of(t->kind);
-	p.prev_what = what_of(prev->kind);
+	p.cur_what = krt_what_of(t->kind);
+	p.prev_what = krt_what_of(prev->kind);
 	p.cur_know = t->know;
 	p.prev_know = prev->know;
 	p.mem = m->mem;
-	p.from = key_to_addr(m->mem, from);
-	p.end = key_to_addr(m->mem, end);
+	p.from = krt_mem_addr(m->mem, from);
+	p.end = krt_mem_addr(m->mem, end);
 	krt_pair_add(m->e, &p);
 }
 
@@ -151,8 +139,8 @@ static void meet_coop(void *user, const struct krt_access *prev, uint64_t from, 
 	p.cur_know = m->t->know;
 	p.prev_know = prev->know;
 	p.mem = m->mem;
-	p.from = key_to_addr(m->mem, from);
-	p.end = key_to_addr(m->mem, end);
+	p.from = krt_mem_addr(m->mem, from);
+	p.end = krt_mem_addr(m->mem, end);
 	krt_pair_add(m->e, &p);
 }
 
@@ -172,7 +160,7 @@ static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struc
 		return;
 	p.cur = op;
 	p.prev = mem->alloc_op;
-	p.cur_what = kind ? what_of(kind) : "free";
+	p.cur_what = kind ? krt_what_of(kind) : "free";
 	p.prev_what = "allocate";
 	p.cur_know = know;
 	p.prev_know = KRT_KNOW_API;
@@ -198,7 +186,7 @@ static void use_after_free(struct krt_engine *e, struct krt_op_info *op, const s
 		return;
 	p.cur = op;
 	p.prev = mem->free_op;
-	p.cur_what = what_of(kind);
+	p.cur_what = krt_what_of(kind);
 	p.prev_what = "free";
 	p.cur_know = know;
 	p.prev_know = KRT_KNOW_API;
@@ -246,8 +234,8 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 			       .know = (uint8_t)t->know};
 
 	if (t->op->class == KRT_OPC_KERNEL)
-		krt_rights_kernel(e, t->op, mem, key_to_addr(mem, from), key_to_addr(mem, end),
-				  what_of(t->kind), t->know, KRT_CERTAIN);
+		krt_rights_kernel(e, t->op, mem, krt_mem_addr(mem, from), krt_mem_addr(mem, end),
+				  krt_what_of(t->kind), t->know, KRT_CERTAIN);
 	use_before_alloc(e, t->op, mem, t->kind, t->know, KRT_CERTAIN);
 	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
 	if (t->kind == KRT_ACC_ATOMIC)
@@ -260,17 +248,23 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 		krt_ranges_conflicts(&mem->space->may, from, end, t->kind, meet, &m);
 		krt_ranges_prune(&e->heap, &mem->space->may, from, end, is_over, &o);
 	}
+	if (mem->space->past.tree.count ||
+	    (e->mem.returned.count && mem->kind != KRT_MEM_ARRAY)) {
+		struct krt_reuse r = {.op = t->op,
+				      .stream = t->stream,
+				      .kind = t->kind,
+				      .know = t->know,
+				      .touch = t};
+
+		krt_reuse_touch(e, &r, mem, from, end);
+	}
 	if (t->forget)
 		return;
 	krt_ranges_add(&e->heap, &mem->space->sure, from, end, &a);
 	e->since_sweep++;
 }
 
-/*
- * The memory that addr lies in, NULL: in none that is known.  *to: where that
- * piece of [addr, end) ends.
- */
-static struct krt_mem *piece_at(struct krt_engine *e, uint64_t addr, uint64_t end, uint64_t *to)
+struct krt_mem *krt_piece_at(struct krt_engine *e, uint64_t addr, uint64_t end, uint64_t *to)
 {
 	struct krt_mem *mem = krt_mem_from(&e->mem, addr);
 
@@ -304,12 +298,12 @@ static void touch_range(struct krt_engine *e, const struct krt_touch *t, const s
 	while (addr < end && !e->heap.failed) {
 		const struct krt_mem *freed;
 		uint64_t to;
-		struct krt_mem *mem = piece_at(e, addr, end, &to);
+		struct krt_mem *mem = krt_piece_at(e, addr, end, &to);
 
 		if (mem) {
 			if (!t->only || t->only == mem)
-				touch_piece(e, t, mem, addr_to_key(mem, addr),
-					    addr_to_key(mem, to));
+				touch_piece(e, t, mem, krt_mem_key(mem, addr),
+					    krt_mem_key(mem, to));
 			addr = to;
 			continue;
 		}
@@ -326,25 +320,29 @@ static void touch_range(struct krt_engine *e, const struct krt_touch *t, const s
 	}
 }
 
-static struct krt_users *users_of(struct krt_engine *e, struct krt_mem *mem, uint64_t addr)
+/* The users of the block that addr lies in, else of the allocation.  *block: its serial, or 0. */
+static struct krt_users *users_of(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
+				  uint32_t *block)
 {
 	struct krt_block *b = mem->kind == KRT_MEM_ARRAY ? NULL : krt_block_at(&e->mem, addr);
 
+	*block = b ? b->serial : 0;
 	return b ? &b->users : &mem->users;
 }
 
 static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
 		       struct krt_op_info *op, unsigned sort)
 {
-	struct krt_users *u = users_of(e, mem, addr);
+	uint32_t block;
+	struct krt_users *u = users_of(e, mem, addr, &block);
 
 	if (u->count >= USERS_PRUNE)
 		krt_users_prune(&e->heap, u, op_settled, e);
-	krt_users_note(&e->heap, u, op, sort, addr);
+	krt_users_note(&e->heap, u, op, sort, addr, block);
 	if (u != &mem->users) {
 		if (mem->users.count >= USERS_PRUNE)
 			krt_users_prune(&e->heap, &mem->users, op_settled, e);
-		krt_users_note(&e->heap, &mem->users, op, sort, addr);
+		krt_users_note(&e->heap, &mem->users, op, sort, addr, block);
 	}
 }
 
@@ -352,14 +350,15 @@ static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
 static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem,
 		       uint64_t addr)
 {
-	const struct krt_users *u = users_of(e, mem, addr);
+	uint32_t block;
+	const struct krt_users *u = users_of(e, mem, addr, &block);
 
 	for (uint32_t i = 0; i < u->count; i++) {
 		struct krt_op_info *prev = u->user[i].op;
 		struct krt_pair p = {.confidence = KRT_POSSIBLE};
 
 		if ((u->user[i].sort != KRT_USER_POINTER && u->user[i].sort != KRT_USER_WORD) ||
-		    prev == t->op || krt_pair_known(e, prev, mem) ||
+		    u->user[i].block != block || prev == t->op || krt_pair_known(e, prev, mem) ||
 		    !krt_unordered(e, prev, t->stream, &p.view))
 			continue;
 		p.rule = t->kind == KRT_ACC_READ ? KRT_RULE_RACE_RAW : KRT_RULE_RACE_WAR;
@@ -367,7 +366,7 @@ static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct k
 			p.rule = KRT_RULE_COOP_SHARED;
 		p.cur = t->op;
 		p.prev = prev;
-		p.cur_what = what_of(t->kind);
+		p.cur_what = krt_what_of(t->kind);
 		p.prev_what = "use";
 		p.cur_know = t->know;
 		p.prev_know =
@@ -466,26 +465,27 @@ static void meet_pointer(void *user, const struct krt_access *prev, uint64_t fro
 	p.cur = m->op;
 	p.prev = prev->op;
 	p.cur_what = "use";
-	p.prev_what = what_of(prev->kind);
+	p.prev_what = krt_what_of(prev->kind);
 	p.cur_know = KRT_KNOW_POINTER;
 	p.prev_know = prev->know;
 	p.mem = m->mem;
-	p.from = key_to_addr(m->mem, from);
-	p.end = key_to_addr(m->mem, end);
+	p.from = krt_mem_addr(m->mem, from);
+	p.end = krt_mem_addr(m->mem, end);
 	krt_pair_add(m->e, &p);
 }
 
 static void pointer_users(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
 			  uint64_t addr, bool plain)
 {
-	const struct krt_users *u = users_of(e, mem, addr);
+	uint32_t block;
+	const struct krt_users *u = users_of(e, mem, addr, &block);
 
 	for (uint32_t i = 0; i < u->count; i++) {
 		struct krt_op_info *prev = u->user[i].op;
 		unsigned sort = u->user[i].sort;
 		struct krt_pair p = {.rule = KRT_RULE_RACE_RAW, .confidence = KRT_POSSIBLE};
 
-		if (prev == op || krt_pair_known(e, prev, mem) ||
+		if (u->user[i].block != block || prev == op || krt_pair_known(e, prev, mem) ||
 		    !krt_unordered(e, prev, op->stream, &p.view))
 			continue;
 		p.cur = op;
@@ -540,13 +540,14 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 	krt_rights_kernel(e, op, mem, addr, addr + 1, "use", know,
 			  plain ? KRT_LIKELY : KRT_POSSIBLE);
 	use_before_alloc(e, op, mem, KRT_ACC_UNKNOWN, know, plain ? KRT_LIKELY : KRT_POSSIBLE);
+	krt_reuse_pointer(e, op, mem, addr, plain);
 	if (plain) {
 		struct krt_access a = {.op = op,
 				       .mapping = mem->serial,
 				       .kind = KRT_ACC_UNKNOWN,
 				       .know = KRT_KNOW_POINTER};
 
-		key = addr_to_key(mem, addr);
+		key = krt_mem_key(mem, addr);
 		krt_ranges_each(&mem->space->sure, key, key + 1, meet_pointer, &m);
 		/* when full, the next sweep makes room; until then the users below stand for it */
 		if (mem->space->may.tree.count < ANCHORS_MAX)
@@ -575,13 +576,13 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 		p.confidence = m->kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
 	p.cur = m->op;
 	p.prev = prev->op;
-	p.cur_what = what_of(m->kind);
-	p.prev_what = what_of(prev->kind);
+	p.cur_what = krt_what_of(m->kind);
+	p.prev_what = krt_what_of(prev->kind);
 	p.cur_know = krt_api[m->op->api].cls == KRT_CLASS_NOTE ? KRT_KNOW_ANNOTATION : KRT_KNOW_API;
 	p.prev_know = prev->know;
 	p.mem = m->mem;
-	p.from = key_to_addr(m->mem, from);
-	p.end = key_to_addr(m->mem, end);
+	p.from = krt_mem_addr(m->mem, from);
+	p.end = krt_mem_addr(m->mem, end);
 	krt_pair_add(m->e, &p);
 }
 
@@ -600,15 +601,22 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 		return;
 	while (addr < end) {
 		uint64_t to;
-		struct krt_mem *mem = piece_at(e, addr, end, &to);
+		struct krt_mem *mem = krt_piece_at(e, addr, end, &to);
 
 		m.mem = mem ? mem : &e->mem.pageable;
 		m.may = false;
-		krt_ranges_conflicts(&m.mem->space->sure, addr_to_key(m.mem, addr),
-				     addr_to_key(m.mem, to), m.kind, meet_host, &m);
+		krt_ranges_conflicts(&m.mem->space->sure, krt_mem_key(m.mem, addr),
+				     krt_mem_key(m.mem, to), m.kind, meet_host, &m);
 		m.may = true;
-		krt_ranges_conflicts(&m.mem->space->may, addr_to_key(m.mem, addr),
-				     addr_to_key(m.mem, to), m.kind, meet_host, &m);
+		krt_ranges_conflicts(&m.mem->space->may, krt_mem_key(m.mem, addr),
+				     krt_mem_key(m.mem, to), m.kind, meet_host, &m);
+		if (m.mem->space->past.tree.count) {
+			struct krt_reuse r = {
+				.op = m.op, .kind = m.kind, .know = KRT_KNOW_ANNOTATION};
+
+			krt_reuse_touch(e, &r, m.mem, krt_mem_key(m.mem, addr),
+					krt_mem_key(m.mem, to));
+		}
 		addr = to;
 	}
 	krt_op_unref(&e->heap, m.op);
@@ -621,6 +629,9 @@ static void meet_free(void *user, const struct krt_access *prev, uint64_t from, 
 	struct meeting *m = user;
 	struct krt_pair p = {.rule = m->rule, .confidence = KRT_CERTAIN};
 
+	/* in the past: not where a kernel may have reached */
+	if (prev->know == KRT_KNOW_REACH || prev->know == KRT_KNOW_WORD)
+		return;
 	/* Through another mapping of the same memory: that one goes on. */
 	if (m->mem->kind == KRT_MEM_MAPPED && prev->mapping != m->mem->serial)
 		return;
@@ -629,12 +640,12 @@ static void meet_free(void *user, const struct krt_access *prev, uint64_t from, 
 	p.cur = m->op;
 	p.prev = prev->op;
 	p.cur_what = "free";
-	p.prev_what = what_of(prev->kind);
+	p.prev_what = krt_what_of(prev->kind);
 	p.cur_know = KRT_KNOW_API;
 	p.prev_know = prev->know;
 	p.mem = m->mem;
-	p.from = key_to_addr(m->mem, from);
-	p.end = key_to_addr(m->mem, end);
+	p.from = krt_mem_addr(m->mem, from);
+	p.end = krt_mem_addr(m->mem, end);
 	krt_pair_add(m->e, &p);
 }
 
@@ -642,12 +653,13 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 		    struct krt_mem *mem, enum krt_rule_id rule)
 {
 	struct meeting m = {.e = e, .mem = mem, .rule = rule, .op = op, .stream = s};
-	uint64_t from = addr_to_key(mem, mem->kind == KRT_MEM_ARRAY ? 0 : mem->node.key);
+	uint64_t from = krt_mem_key(mem, mem->kind == KRT_MEM_ARRAY ? 0 : mem->node.key), end;
 
 	if (!e->judge || e->exiting)
 		return;
-	krt_ranges_each(&mem->space->sure, from,
-			mem->kind == KRT_MEM_ARRAY ? UINT64_MAX : from + mem->size, meet_free, &m);
+	end = mem->kind == KRT_MEM_ARRAY ? UINT64_MAX : from + mem->size;
+	krt_ranges_each(&mem->space->sure, from, end, meet_free, &m);
+	krt_ranges_each(&mem->space->past, from, end, meet_free, &m);
 	for (uint32_t i = 0; i < mem->users.count; i++) {
 		struct krt_op_info *prev = mem->users.user[i].op;
 		unsigned sort = mem->users.user[i].sort;
@@ -680,22 +692,25 @@ void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t
 		return;
 	while (addr < end) {
 		uint64_t to;
-		struct krt_mem *mem = piece_at(e, addr, end, &to);
+		struct krt_mem *mem = krt_piece_at(e, addr, end, &to);
 
 		if (!mem)
 			m.mem = &e->mem.pageable;
 		else
 			m.mem = mem->kind == KRT_MEM_REGISTERED ? mem : NULL;
 		if (m.mem) {
-			uint64_t from = addr_to_key(m.mem, addr), till = addr_to_key(m.mem, to);
+			uint64_t from = krt_mem_key(m.mem, addr), till = krt_mem_key(m.mem, to);
 
 			if (e->judge && !e->exiting) {
 				krt_ranges_each(&m.mem->space->sure, from, till, meet_free, &m);
 				krt_ranges_each(&m.mem->space->may, from, till, meet_free, &m);
+				krt_ranges_each(&m.mem->space->past, from, till, meet_free, &m);
 			}
 			krt_pairs_flush(e);
 			krt_ranges_clear(&e->heap, &m.mem->space->sure, from, till);
 			krt_ranges_clear(&e->heap, &m.mem->space->may, from, till);
+			krt_ranges_clear(&e->heap, &m.mem->space->past, from, till);
+			krt_blocks_gone(&e->mem, addr, to);
 		}
 		addr = to;
 	}
@@ -712,6 +727,8 @@ static size_t sweep_mem(struct krt_engine *e, struct krt_mem *mem)
 		left += krt_ranges_prune(&e->heap, &mem->space->sure, 0, UINT64_MAX, settled, e);
 	if (mem->space->may.tree.count)
 		left += krt_ranges_prune(&e->heap, &mem->space->may, 0, UINT64_MAX, settled, e);
+	if (mem->space->past.tree.count)
+		left += krt_ranges_prune(&e->heap, &mem->space->past, 0, UINT64_MAX, settled, e);
 	if (mem->users.count)
 		krt_users_prune(&e->heap, &mem->users, op_settled, e);
 	return left;
@@ -725,12 +742,7 @@ void krt_sweep(struct krt_engine *e)
 		left += sweep_mem(e, krt_entry(n, struct krt_mem, node));
 	for (struct krt_mem *a = e->mem.arrays; a; a = a->hh.next)
 		left += sweep_mem(e, a);
-	for (struct krt_node *n = krt_tree_first(&e->mem.blocks); n; n = krt_tree_next(n)) {
-		struct krt_block *b = krt_entry(n, struct krt_block, node);
-
-		if (b->users.count)
-			krt_users_prune(&e->heap, &b->users, op_settled, e);
-	}
+	krt_pool_sweep(e);
 	e->since_sweep = 0;
 	e->sweep_after = left * 2 > 4096 ? left * 2 : 4096;
 }

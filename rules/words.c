@@ -16,6 +16,7 @@ static krt_words_fn *const words[KRT_NR_RULES] = {
 	[KRT_RULE_HOST_FREE_IN_USE] = krt_words_free,
 	[KRT_RULE_UAF_STREAM] = krt_words_lifetime,
 	[KRT_RULE_UBA_STREAM] = krt_words_lifetime,
+	[KRT_RULE_REUSE_RACE] = krt_words_reuse,
 	[KRT_RULE_EVENT_UNRECORDED] = krt_words_event,
 	[KRT_RULE_EVENT_OVERWRITTEN] = krt_words_event,
 	[KRT_RULE_EVENT_FAILED] = krt_words_event,

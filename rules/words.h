@@ -90,6 +90,15 @@ struct krt_facts {
 	enum krt_wrong wrong;	/* WRONG_DEVICE */
 	const char *thing, *owner, *user;
 	int result;		/* of a call that failed */
+	/* REUSE_RACE, and a use of a block that was given back */
+	const char *pool;		     /* its name, or NULL */
+	const char *handed_by, *freed_by;    /* the hand-over, the return; NULL: none, not told */
+	uint64_t handed_seq, freed_seq;
+	const char *home; /* the stream that the former owner's block was for, or NULL */
+	bool former;	  /* prev is of a former owner, not from before the first */
+	bool told;	  /* the pool was told that prev's stream uses the block */
+	bool at_home;	  /* prev is on that stream */
+	bool per_thread;  /* both are per-thread streams */
 	uint64_t times, rounds; /* PERF_SYNC_HOT, EVENT_UNRECORDED */
 	const struct krt_capture_facts *capture; /* CAPTURE_ISOLATION */
 };
@@ -110,6 +119,6 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
 typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);
 krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event,
 	krt_words_bounds, krt_words_coop, krt_words_sync_hot, krt_words_capture;
-krt_words_fn krt_words_device;
+krt_words_fn krt_words_device, krt_words_reuse;
 
 #endif

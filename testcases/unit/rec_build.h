@@ -289,6 +289,35 @@ static inline void name(struct world *w, uint64_t object, uint64_t len, const ch
 	call_end(w, 0);
 }
 
+/* kind: 1 device, 2 host */
+static inline void pool_create(struct world *w, uint64_t pool, unsigned kind, const char *text)
+{
+	call_begin(w, KRT_API_krtsan_impl_pool_create, A(pool), A(kind), A(0));
+	call_blob(w, 2, KRT_BLOB_BYTES, text, (uint32_t)strlen(text) + 1);
+	call_end(w, 0);
+}
+
+static inline void pool_destroy(struct world *w, uint64_t pool)
+{
+	call(w, krtsan_impl_pool_destroy, A(pool));
+}
+
+static inline void block_alloc(struct world *w, uint64_t pool, uint64_t addr, uint64_t size,
+			       uint64_t s)
+{
+	call(w, krtsan_impl_block_alloc, A(pool), A(addr), A(size), A(s));
+}
+
+static inline void block_use(struct world *w, uint64_t addr, uint64_t s)
+{
+	call(w, krtsan_impl_block_use, A(addr), A(s));
+}
+
+static inline void block_free(struct world *w, uint64_t addr)
+{
+	call(w, krtsan_impl_block_free, A(addr));
+}
+
 /* A launch whose n parameters are 8 bytes each; kernel 0: nothing is known of them. */
 static inline void launch_of(struct world *w, enum krt_api_id api, uint64_t s, uint32_t kernel_id,
 			     unsigned n, const uint64_t *params)

@@ -156,10 +156,10 @@ Test(memory, names_and_blocks)
 	cr_assert_str_eq(krt_name_at(&w.m, 0x1000), "all");
 	cr_assert_str_eq(krt_name_at(&w.m, 0x1105), "part");
 	cr_assert_str_eq(krt_name_at(&w.m, 0x1200), "all");
-	cr_assert_not_null(krt_block_add(&w.m, 0x1100, 0x100, &w.c));
+	cr_assert_not_null(krt_block_add(&w.m, NULL, 0x1100, 0x100, NULL, &w.c));
 	cr_assert_not_null(krt_block_at(&w.m, 0x11ff));
 	cr_assert_null(krt_block_at(&w.m, 0x1200));
-	cr_assert_null(krt_block_add(&w.m, 0x1100, 0, &w.c));
+	cr_assert_null(krt_block_add(&w.m, NULL, 0x1100, 0, NULL, &w.c));
 	retire(&w, a); /* names and blocks go with the memory */
 	cr_assert_null(krt_name_at(&w.m, 0x1105));
 	cr_assert_null(krt_block_at(&w.m, 0x1100));
