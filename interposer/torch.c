@@ -303,8 +303,8 @@ static void tell_pool(struct pool *p)
 
 /* --- contexts ------------------------------------------------------------------------------ */
 
-/* Makes a context of the device current where none is.  True: leave() undoes it. */
-static bool enter(int device)
+/* Makes a context of the device current where none is.  1: leave() undoes it; -1: it cannot be done. */
+static int enter(int device)
 {
 	int (*current)(CUcontext *) = (int (*)(CUcontext *))krt_fn(KRT_API_cuCtxGetCurrent);
 	int (*which)(CUdevice *) = (int (*)(CUdevice *))krt_fn(KRT_API_cuCtxGetDevice);
@@ -313,25 +313,25 @@ static bool enter(int device)
 	uint64_t ctx = 0;
 
 	if (!current(&now) && now && !which(&on) && on == device)
-		return false;
+		return 0;
 	lock();
 	ctx = primary[device];
 	unlock();
 	if (!ctx) {
 		if (krt_w_cuDevicePrimaryCtxRetain((uintptr_t)&ctx, (uint64_t)device))
-			return false;
+			return -1;
 		lock();
 		primary[device] = ctx; /* retained once more where two threads meet: it is never released */
 		unlock();
 	}
-	return !krt_w_cuCtxPushCurrent_v2(ctx);
+	return krt_w_cuCtxPushCurrent_v2(ctx) ? -1 : 1;
 }
 
-static void leave(bool entered)
+static void leave(int entered)
 {
 	CUcontext ctx;
 
-	if (entered)
+	if (entered > 0)
 		krt_w_cuCtxPopCurrent_v2((uintptr_t)&ctx);
 }
 
@@ -353,7 +353,7 @@ static int segment_alloc(uint64_t *addr, uint64_t bytes)
 /* An event on each of these streams.  The block is in no list. */
 static void record_uses(struct block *b)
 {
-	bool entered = enter(b->device);
+	int entered = enter(b->device);
 
 	for (struct use *u = b->uses; u; u = u->next) {
 		struct use *spare;
@@ -490,7 +490,7 @@ static void trim(int device)
 	unlock();
 	while (list) {
 		struct block *b = list;
-		bool entered = enter(b->device);
+		int entered = enter(b->device);
 
 		list = b->chain;
 		krt_w_cuMemFree_v2(b->addr);
@@ -616,10 +616,10 @@ static bool mine(void)
 void *krtsan_torch_alloc(size_t bytes, int device, void *stream)
 {
 	uint64_t size = bytes < UNIT ? UNIT : (bytes + UNIT - 1) & ~(UNIT - 1), at = (uintptr_t)stream, number = 0;
-	bool large = size > SMALL, entered;
+	int saved = errno, entered;
+	bool large = size > SMALL;
 	struct pool *p = NULL;
 	struct block *b;
-	int saved = errno;
 
 	if (!bytes)
 		return NULL;
@@ -641,7 +641,7 @@ void *krtsan_torch_alloc(size_t bytes, int device, void *stream)
 	unlock();
 	if (p && !b) {
 		entered = enter(device);
-		b = new_segment(p, at, large, size);
+		b = entered < 0 ? NULL : new_segment(p, at, large, size);
 		leave(entered);
 	}
 	if (!b) {

@@ -302,6 +302,26 @@ cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS)
 	$(Q)testcases/cli/run.sh $(O)
 # --- end of the command line --------------------------------------------------------
 
+# --- the PyTorch feeds, on a fake PyTorch ----------------------------------------------
+TESTS += torch
+.PHONY: torch
+TORCH_PROGS := $(addprefix $(O)/testcases/,torch_alloc libtorch_spy.so faketorch/libc10_cuda.so)
+ALL += $(TORCH_PROGS)
+$(O)/testcases/torch_alloc: testcases/cli/torch_alloc.c $(O)/sim/libcuda.so
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -Itestcases/common -pthread -MMD -MP -o $@ $< -L$(O)/sim -lcuda -ldl
+$(O)/testcases/libtorch_spy.so: testcases/cli/torch_spy.c
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -shared -o $@ $<
+$(O)/testcases/faketorch/libc10_cuda.so:
+	@mkdir -p $(@D)
+	$(Q)echo 'int c10_cuda_is_here;' | $(CC) -fPIC -shared -x c -o $@ -
+torch: $(O)/krtsan $(O)/libkrtsan.so $(TORCH_FILES) $(TORCH_PROGS)
+	$(Q)testcases/cli/torch.sh $(O)
+# --- end of the PyTorch feeds ------------------------------------------------------------
+
 # --- inter: the recorder, on the fake driver ---------------------------------------------
 INTER_OUT := $(O)/inter
 TESTS += inter

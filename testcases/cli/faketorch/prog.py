@@ -24,7 +24,8 @@ def handed_over(how):
         del x
         z = torch.empty(N)
         z.copy_(w)
-        print("same memory:", z.data_ptr() == at)
+        if how != "record_stream":
+            print("same memory:", z.data_ptr() == at)
         torch.cuda.synchronize()
 
 
@@ -86,6 +87,85 @@ def benchmark():
 
 def compiled():
     torch.compile(None, mode="reduce-overhead")
+
+
+def sizes():
+    """Prints what the feed must have told; the callbacks of two threads cross."""
+    told = []
+
+    def tell(t, stream=0):
+        told.append("alloc %#x %d %#x" % (t, torch._allocator.live[t][0], stream))
+        return t
+
+    first = [torch.empty(n) for n in (1, 512, 513, 100000, 3 << 20)]
+    [tell(t.data_ptr()) for t in first]
+    # Two allocations are done before either is told: the statistics do not say whose is which.
+    fire, late = torch.cuda._gpu_trace.fire, []
+    torch.cuda._gpu_trace.fire = lambda *args: late.append(args)
+    two = [torch.empty(700), torch.empty(5000)]
+    torch.cuda._gpu_trace.fire = fire
+    [fire(*args) for args in late]
+    [tell(t.data_ptr()) for t in two]
+    torch._C._cuda_resetAccumulatedMemoryStats(0)
+    [tell(t.data_ptr()) for t in [torch.empty(600)]]
+    told.append("free %s" % told[-1].split()[1])
+    s = torch.cuda.Stream()
+    with torch.cuda.stream(s):
+        x = torch.empty(9000)
+        tell(x.data_ptr(), s.handle)
+    tell(torch._C._cuda_cudaCachingAllocator_raw_alloc(2000, s.handle), s.handle)
+    # In a capture: frees belong to the graph; those that come later are not told.
+    g = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g, s):
+        t = torch.empty(1000)
+        tell(t.data_ptr(), s.handle)
+        told.append("free %#x" % t.data_ptr())
+        del t
+        u = torch.empty(800)
+        tell(u.data_ptr(), s.handle)
+    del u
+    with torch.cuda.stream(s):
+        v = torch.empty(800)
+        tell(v.data_ptr(), s.handle)
+    # A pool set back to an earlier state, without callbacks.
+    def checkpoint():
+        torch.cuda._gpu_trace.active = False
+        torch._allocator.delete(v.data_ptr())
+        v.at = torch._allocator.malloc(4000, s.handle)
+        torch.cuda._gpu_trace.active = True
+
+    told.append("free %#x" % v.data_ptr())
+    torch._C._cuda_setCheckpointPoolState(0, checkpoint)
+    tell(v.data_ptr(), s.handle)
+    print("pool 1 PyTorch, device 0")
+    print("\n".join(told))
+    sys.stdout.flush()
+    import os
+    os._exit(0)
+
+
+def threads():
+    """Blocks come and go on four threads, each with a stream."""
+    import threading
+
+    def work():
+        cuda_current()
+        s = torch.cuda.Stream()
+        for i in range(50):
+            at = torch._C._cuda_cudaCachingAllocator_raw_alloc(1000 + i, s.handle)
+            torch._allocator.delete(at)
+
+    def cuda_current():
+        import ctypes
+        ctx = ctypes.c_void_p()
+        torch._ok(torch._driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctx), 0))
+        torch._ok(torch._driver.cuCtxSetCurrent(ctx))
+
+    torch.cuda._lazy_init()
+    ts = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in ts]
+    [t.join() for t in ts]
+    print("done")
 
 
 def seen():

@@ -140,6 +140,14 @@ def _snapshot(pool=None):
     return dict(segments=segments, device_traces=[])
 
 
+def _reset(device, peak):
+    _stats(device)
+    for s in _allocator.stat.values():
+        s.update(peak=s["current"]) if peak else s.update(allocated=0, freed=0)
+
+
+if os.environ.get("FAKETORCH_LIB"):  # as if PyTorch's CUDA library were loaded
+    ctypes.CDLL(os.environ["FAKETORCH_LIB"])
 skipped = []
 _C = SimpleNamespace(
     _dynamo=SimpleNamespace(eval_frame=SimpleNamespace(skip_code=skipped.append)),
@@ -149,8 +157,8 @@ _C = SimpleNamespace(
     _cuda_isCurrentStreamCapturing=lambda: cuda._capture_pool is not None and cuda._current == cuda._capture_stream,
     _cuda_memoryStats=_stats,
     _cuda_memorySnapshot=_snapshot,
-    _cuda_resetPeakMemoryStats=lambda device: _stats(device) and None,
-    _cuda_resetAccumulatedMemoryStats=lambda device: _stats(device) and None,
+    _cuda_resetPeakMemoryStats=lambda device: _reset(device, True),
+    _cuda_resetAccumulatedMemoryStats=lambda device: _reset(device, False),
     _cuda_customAllocator=_Pluggable,
     _cuda_changeCurrentAllocator=_change,
     _cuda_cudaCachingAllocator_raw_alloc=lambda size, stream: _allocator.malloc(size, stream),

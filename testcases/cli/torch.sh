@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# krtsan run --torch without PyTorch and without a GPU: torch.sh BUILD.  A fake
+# PyTorch (faketorch/) on the simulated driver stands for the real one; what the
+# real one does is tried by testcases/gpu/torch_feeds.sh.
+# One line a test, `ok` or `not ok`; the last line is `N passed, N failed`.
+set -u
+
+build=$(cd "$1" && pwd) || exit 125
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) || exit 125
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 125
+unset KRTSAN_SESSION KRTSAN_OPTIONS LD_PRELOAD
+# Not by a version manager's wrapper, which is a shell script.
+python=$(python3 -c 'import sys; print(sys.executable)')
+prog=$here/faketorch/prog.py
+export PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH="$here/faketorch"
+passed=0
+failed=0
+
+ok() { passed=$((passed + 1)); echo "ok $1"; }
+not_ok() { failed=$((failed + 1)); echo "not ok $1"; shift; for l; do echo "  $l"; done; }
+# check NAME TROUBLE
+check() { if [ -z "$2" ]; then ok "$1"; else not_ok "$1" "$2" "$(head -c 600 err)"; fi; }
+native() { LD_LIBRARY_PATH="$build/sim" "$python" "$@" >native.out 2>native.err </dev/null; want=$?; }
+feed() { f=$1; shift; timeout 60 "$build/krtsan" run --sim --torch="$f" --report=json:r.json -- "$@" >out 2>err </dev/null; rc=$?; }
+has() { grep -q -e "$1" err; }
+
+# As without krtsan: what it prints and how it ends; and the verdict.
+for f in watch replace; do
+	for c in 'stats clean 0' 'exits clean 3' 'child clean 0' 'threads clean 0' \
+		'handed_over:wait clean 0' 'handed_over:record_stream clean 0' 'handed_over:forgotten findings 66' \
+		'graph:kept clean 0' 'seen inconclusive 0'; do
+		set -- $c
+		args=$(echo "$1" | tr : ' ')
+		native "$prog" $args
+		feed $f "$python" "$prog" $args
+		bad=
+		cmp -s native.out out || bad="prints: $(diff native.out out | head -n 3 | tr '\n' ' ')"
+		[ $rc = "$3" ] || bad="$bad exit code $rc, expected $3;"
+		grep -q "\"verdict\": \"$2\"" r.json || bad="$bad $(grep '"verdict"' r.json), expected $2"
+		[ $rc = 66 ] || [ "$want" = $rc ] || bad="$bad exit code $rc, without krtsan $want"
+		check "torch $f: $1" "$bad"
+	done
+done
+
+# What the watch feed tells: every block with its size and stream, in order.
+timeout 60 env TORCH_SPY="$work/told" LD_PRELOAD="$build/testcases/libtorch_spy.so" "$build/krtsan" run --sim --torch -- \
+	"$python" "$prog" sizes >out 2>err
+check "torch watch: sizes, streams, captures, checkpoints" "$(diff out told 2>&1 | head -n 5)"
+
+# Refused by name of the other feed.
+for c in benchmark compiled; do
+	feed watch "$python" "$prog" $c
+	bad=
+	[ $rc = 0 ] || bad="refused by watch, exit code $rc"
+	feed replace "$python" "$prog" $c
+	{ [ $rc = 1 ] && has '--torch=watch'; } || bad="$bad not refused by replace, exit code $rc"
+	check "torch refusal: $c" "$bad"
+done
+
+# The program's own sitecustomize runs, fails, or is missing as before.
+mkdir hidden broken
+echo 'import sys; print("hidden runs as", __name__, __file__, sys.modules["sitecustomize"].__file__); import os' >hidden/sitecustomize.py
+echo 'raise ValueError("from the hidden one")' >broken/sitecustomize.py
+for d in hidden broken; do
+	PYTHONPATH="$work/$d:$here/faketorch"
+	native "$prog" stats
+	feed watch "$python" "$prog" stats
+	bad=
+	cmp -s native.out out || bad="prints: $(diff native.out out | head -n 3 | tr '\n' ' ')"
+	grep -v '^==' err | cmp -s - native.err || bad="$bad stderr: $(grep -v '^==' err | diff native.err - | head -n 3 | tr '\n' ' ')"
+	[ $rc = $want ] || bad="$bad exit code $rc, without krtsan $want"
+	check "torch sitecustomize: $d" "$bad"
+done
+PYTHONPATH=$here/faketorch
+
+# With a failing or a missing torch, and without Python.
+mkdir -p bad/torch && echo 'raise ImportError("no torch today")' >bad/torch/__init__.py
+cat >twice.py <<'PY'
+import sys
+try:
+    import torch
+except ImportError as e:
+    print(e)
+sys.path.append(sys.argv[1])
+sys.path[:] = [p for p in sys.path if not p.endswith("/bad")]
+import torch
+print(torch.__version__, torch.empty(100).fill_(5).first())
+PY
+PYTHONPATH=$work/bad
+native twice.py "$here/faketorch"
+feed watch "$python" twice.py "$here/faketorch"
+check "torch import that fails at first" "$(diff native.out out)"
+PYTHONPATH=
+feed watch "$python" -c 'import torch'
+if [ $rc = 1 ] && has "ModuleNotFoundError: No module named 'torch'"; then ok "torch is not there"; else not_ok "torch is not there" "exit code $rc" "$(cat err)"; fi
+unset PYTHONPATH
+feed watch sh -c 'echo "$PYTHONPATH"'
+check "torch PYTHONPATH was not set" "$([ "$(cat out)" = "$build/torch" ] || cat out)"
+export PYTHONPATH="$here/faketorch"
+feed off sh -c 'echo "$PYTHONPATH"'
+check "torch off leaves PYTHONPATH alone" "$([ "$(cat out)" = "$PYTHONPATH" ] || cat out)"
+
+# Interpreters that pass it over.
+for flag in -I -S -E '-uI' '-W ignore -S' '-X dev -E'; do
+	feed watch "$python" $flag -c pass
+	check "torch told of: $flag" "$(has 'will not load the PyTorch feed' || echo 'not told')"
+done
+for rest in '-m this -I' '-c pass -I' '-W -I' '-u -c pass' '-X -S'; do
+	feed watch "$python" $rest
+	check "torch not told of: $rest" "$(has 'will not load the PyTorch feed' && echo told)"
+done
+printf '#!%s -I\nprint(1)\n' "$python" >script
+chmod +x script
+feed watch ./script
+check "torch told of a script's first line" "$(has 'will not load the PyTorch feed' || echo 'not told')"
+FAKETORCH_LIB=$build/testcases/faketorch/libc10_cuda.so
+export FAKETORCH_LIB
+feed watch sh -c "exec \"$python\" -S \"$prog\" stats"
+check "torch feed that did not report" "$(has 'its feed did not report' || echo 'not told')"
+feed watch "$python" "$prog" stats
+check "torch feed that did" "$(has 'its feed did not report' && echo 'told that it did not')"
+feed replace "$python" "$prog" stats
+check "torch feed replace that did" "$(has 'its feed did not report' && echo 'told that it did not')"
+unset FAKETORCH_LIB
+"$build/krtsan" run --torch=nonsense -- true >out 2>err
+check "torch=nonsense" "$([ $? = 125 ] && has 'off|watch|replace' || echo 'not refused')"
+
+# Without the library the feed does nothing.
+PYTHONPATH=$build/torch:$here/faketorch
+native "$prog" stats
+[ ! -s native.err ] && [ $want = 0 ] && ok "torch feed without the library" || not_ok "torch feed without the library" "$(cat native.err)"
+# Bare, by KRTSAN_OPTIONS.
+LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" KRTSAN_OPTIONS=torch=replace "$python" "$prog" compiled >out 2>err
+check "torch bare" "$(has '--torch=watch' || echo 'no feed')"
+PYTHONPATH=$here/faketorch
+
+# The allocator of the replace feed by itself.
+for c in caching other_streams capture threads exhausted forked; do
+	timeout 120 "$build/krtsan" run --sim --report=json:r.json -- "$build/testcases/torch_alloc" $c >out 2>err
+	rc=$?
+	bad=
+	[ $rc = 0 ] || bad="exit code $rc"
+	grep -q '"verdict": "clean"' r.json || bad="$bad $(grep '"verdict"' r.json)"
+	check "torch allocator: $c" "$bad"
+done
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
