@@ -7,6 +7,12 @@ $(O)/testcases/gpu-%: testcases/gpu/%.c interposer/cuabi.h $(O)/sim/libcuda.so.1
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< -L$(O)/sim -l:libcuda.so.1
 
+ALL += $(O)/testcases/capture-queries
+$(O)/testcases/capture-queries: testcases/gpu/capture_queries.c testcases/common/prog.h interposer/cuabi.h $(O)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -MMD -MP -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+
 # --- unit tests: testcases/unit/test_NAME.c -> $(O)/unit/NAME ------------------
 # One Criterion binary a file, linked with libkrtcore.a.  What a test needs
 # besides goes into UNIT_EXTRA_NAME (objects and archives, built first),
@@ -338,7 +344,17 @@ $(INTER_OUT)/bare-cxx: testcases/inter/bare.cc $(ABI_OUT)/fake/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -O1 -Wall -Wextra -o $@ $< -L$(ABI_OUT)/fake -lcuda
-inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(INTER_OUT)/bare-cxx $(O)/libkrtsan.so
+# captures and graphs, on the simulated driver
+$(INTER_OUT)/graphs: testcases/inter/graphs.c testcases/common/prog.h $(O)/sim/libcuda.so.1
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+$(INTER_OUT)/graphs_dump: testcases/inter/graphs_dump.c $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a
+inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(INTER_OUT)/bare-cxx $(INTER_OUT)/graphs $(INTER_OUT)/graphs_dump \
+		$(O)/libkrtsan.so
 	$(Q)testcases/inter/run.sh $(O)
 # --- end of inter ------------------------------------------------------------------------
 

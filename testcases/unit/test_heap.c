@@ -191,6 +191,100 @@ Test(heap, joined_ranges_stay_close)
 	cr_assert(!overlaps(0x560000000000, 0x7e0000000000));
 }
 
+/* ---- graphs -------------------------------------------------------------------- */
+
+Test(heap, held_whatever_is_waited_for)
+{
+	krt_heap_hold(1000, 100, 0x100, 1);
+	krt_heap_note(5000, 10, 7);
+	krt_heap_synced(KRT_HEAP_ALL, krt_heap_mark());
+	cr_assert(overlaps(1099, 1100));
+	cr_assert(!overlaps(5000, 5010));
+	cr_assert_eq(pending, 1);
+	krt_heap_release(0x200, 0);
+	cr_assert(overlaps(1000, 1001));
+	krt_heap_release(0x100, 0);
+	cr_assert(!overlaps(1000, 1100));
+	cr_assert_eq(pending, 0);
+}
+
+Test(heap, each_holder_holds)
+{
+	krt_heap_hold(1000, 100, 0x100, 1);
+	krt_heap_hold(1000, 100, 0x201, 1);
+	krt_heap_hold(1000, 100, 0x201, 1); /* again: nothing new */
+	cr_assert_eq(pending, 2);
+	krt_heap_release(0x100, 0);
+	cr_assert(overlaps(1000, 1001));
+	krt_heap_release(0x201, 0);
+	cr_assert(!overlaps(1000, 1001), "never launched: nothing is in flight");
+}
+
+Test(heap, one_node_lets_go)
+{
+	krt_heap_hold(1000, 100, 0x100, 1);
+	krt_heap_hold(2000, 100, 0x100, 2);
+	krt_heap_hold(1000, 100, 0x201, 1);
+	cr_assert_eq(krt_heap_holder(1), 0x100);
+	cr_assert_eq(krt_heap_holder(3), 0);
+	krt_heap_release(0, 1); /* of the graph; the executable keeps it */
+	cr_assert(overlaps(1000, 1001));
+	krt_heap_release(0x201, 1);
+	cr_assert(!overlaps(1000, 1001));
+	cr_assert(overlaps(2000, 2001));
+}
+
+Test(heap, launches_outlive_their_executable)
+{
+	krt_heap_hold(1000, 100, 0x201, 1);
+	krt_heap_hold(3000, 100, 0x301, 1);
+	krt_heap_launched(0x201, 7);
+	krt_heap_launched(0x301, 7);
+	krt_heap_launched(0x301, 8);
+	krt_heap_launched(0x401, 8); /* holds nothing */
+	krt_heap_release(0x201, 0);
+	krt_heap_release(0x301, 0);
+	cr_assert(overlaps(1000, 1001));
+	krt_heap_synced(8, krt_heap_mark());
+	cr_assert(overlaps(1000, 1001));
+	krt_heap_synced(7, krt_heap_mark());
+	cr_assert(!overlaps(1000, 1001));
+	cr_assert(overlaps(3000, 3001), "two streams: a wait for one is not enough");
+	krt_heap_synced(KRT_HEAP_ALL, krt_heap_mark());
+	cr_assert_eq(pending, 0);
+}
+
+Test(heap, more_held_than_fits)
+{
+	for (uint64_t i = 0; i < 3 * RANGES_MAX; i++)
+		krt_heap_hold(0x100000 + i * 8192, 100, 0x100 + (i % 3) * 0x100, i + 1);
+	cr_assert_leq(pending, RANGES_MAX);
+	for (uint64_t i = 0; i < 3 * RANGES_MAX; i++)
+		cr_assert(overlaps(0x100000 + i * 8192 + 99, 0x100000 + i * 8192 + 100));
+	krt_heap_note(16, 1, 7);
+	cr_assert(overlaps(16, 17), "the other set has its own room");
+	for (uint64_t i = 0; i < 3; i++)
+		krt_heap_release(0x100 + i * 0x100, 0);
+	cr_assert(overlaps(0x100000, 0x100001), "of several holders: for good");
+}
+
+Test(heap, many_executables)
+{
+	for (uint64_t i = 0; i < 3 * HOLDERS; i++) {
+		krt_heap_hold(0x100000 + i * 65536, 8, 0x10000 + i * 64 + 1, 1);
+		krt_heap_launched(0x10000 + i * 64 + 1, 7);
+	}
+	for (uint64_t i = 0; i < 3 * HOLDERS; i++)
+		krt_heap_release(0x10000 + i * 64 + 1, 0);
+	cr_assert_eq(held.n, 0);
+	cr_assert_eq(flying.n, 3 * HOLDERS, "in flight, and where is known of some");
+	krt_heap_synced(7, krt_heap_mark());
+	cr_assert_lt(flying.n, 3 * HOLDERS);
+	krt_heap_synced(KRT_HEAP_ALL, krt_heap_mark());
+	cr_assert_eq(pending, 0);
+	cr_assert_eq(nholders, 0);
+}
+
 Test(heap, device_memory_is_not_noted)
 {
 	krt_heap_device(0x10000, 0x1000);
