@@ -139,6 +139,52 @@ LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" KRTSAN_OPTIONS=tor
 check "torch bare" "$(has '--torch=watch' || echo 'no feed')"
 PYTHONPATH=$here/faketorch
 
+# The recipes of the README, as they stand there, with modules that call them as CuPy and RMM do.
+mkdir recipes
+awk -v dir=recipes/ '/^```$/ { out = "" } out { print >out } /^# krtsan_[a-z]*\.py:/ { out = dir substr($2, 1, length($2) - 1) }' \
+	"$here/../../README.md"
+cat >recipe.py <<'PY'
+import sys
+from types import SimpleNamespace as N
+sys.path.insert(0, "recipes")
+import krtsan_cupy, krtsan_rmm
+import torch
+torch.cuda._lazy_init()
+class Hook:
+    def __enter__(self):
+        hooks.append(self)
+hooks = []
+cuda = N(MemoryHook=Hook, get_current_stream=lambda: N(ptr=0x70), runtime=N(free=lambda p: None))
+krtsan_cupy.install(N(cuda=cuda))
+hooks[0].malloc_postprocess(device_id=0, size=1000, mem_size=1024, mem_ptr=0x7e0000001000, pmem_id=5)
+hooks[0].malloc_postprocess(device_id=0, size=1000, mem_size=1024, mem_ptr=0, pmem_id=0)
+hooks[0].free_preprocess(device_id=0, mem_size=1024, mem_ptr=0x7e0000001000, pmem_id=5)
+upstream = N(allocate=lambda size, stream: 0x7e0000002000, deallocate=lambda ptr, size, stream: freed.append(ptr))
+freed, set_ = [], []
+rmm = N(mr=N(CallbackMemoryResource=lambda a, d: (a, d), set_current_device_resource=set_.append))
+krtsan_rmm.install(rmm, upstream)
+stream = type("Stream", (), {"__cuda_stream__": lambda self: (0, 0x80)})()
+allocate, deallocate = set_[0]
+ptr = allocate(300, stream)
+deallocate(ptr, 300, stream)
+assert freed == [ptr]
+PY
+cat >recipe.want <<'EOT'
+pool 1 CuPy
+alloc 0x7e0000001000 1024 0x70
+free 0x7e0000001000
+pool 1 RMM
+alloc 0x7e0000002000 300 0x80
+free 0x7e0000002000
+EOT
+rm -f told
+timeout 60 env TORCH_SPY="$work/told" LD_PRELOAD="$build/testcases/libtorch_spy.so" "$build/krtsan" run --sim -- \
+	"$python" recipe.py >out 2>err
+rc=$?
+check "recipes of the README" "$([ $rc = 0 ] || echo "exit code $rc"; diff recipe.want told 2>&1 | head -n 5)"
+native recipe.py
+check "recipes without krtsan" "$([ $want = 1 ] && grep -q 'IndexError' native.err || cat native.err)"
+
 # The allocator of the replace feed by itself.
 for c in caching other_streams capture threads exhausted forked; do
 	timeout 120 "$build/krtsan" run --sim --report=json:r.json -- "$build/testcases/torch_alloc" $c >out 2>err

@@ -14,7 +14,10 @@ PY="python3 $PWD/testcases/gpu/torch_feeds.py"
 only=${1:-}
 bad=0
 n=0
-export PYTHONPATH=$PWD/testcases/gpu/recipes${PYTHONPATH:+:$PYTHONPATH}
+# The recipes are the README's own text.
+mkdir -p "$OUT/recipes"
+awk -v dir="$OUT/recipes/" '/^```$/ { out = "" } out { print >out } /^# krtsan_[a-z]*\.py:/ { out = dir substr($2, 1, length($2) - 1) }' README.md
+export PYTHONPATH=$OUT/recipes${PYTHONPATH:+:$PYTHONPATH}
 
 line() { # name, ok or FAIL, the rest
 	printf '%-46s %-5s %s\n' "$1" "$2" "$3"
