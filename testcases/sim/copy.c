@@ -31,6 +31,7 @@ struct box {
 };
 
 struct copy {
+	CUDA_MEMCPY3D given; /* of a single copy, for queries of graph nodes */
 	unsigned n;
 	struct box b[];
 };
@@ -204,8 +205,33 @@ static bool sync_memops(const struct strm *st, const struct box *b)
 	       (s && s->sync_memops);
 }
 
-/* One copy.  dtype, stype: HOST, DEVICE, UNIFIED (arrays come as DEVICE with their address). */
-static CUresult one(bool pt, bool async, CUstream h, struct box *b, bool ddev, bool sdev)
+/* A box as the structure that a node's parameters are told in; arrays are told by their callers. */
+static void tell(CUDA_MEMCPY3D *g, const struct box *b)
+{
+	bool dh = b->dplace == PAGEABLE || b->dplace == PINNED;
+	bool sh = b->splace == PAGEABLE || b->splace == PINNED;
+
+	*g = (CUDA_MEMCPY3D){.WidthInBytes = b->w,
+			     .Height = b->h,
+			     .Depth = b->d,
+			     .srcMemoryType = sh ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+			     .srcHost = sh ? (void *)b->src : NULL,
+			     .srcDevice = sh ? 0 : b->src,
+			     .srcPitch = b->spitch,
+			     .srcHeight = b->spitch ? b->sslice / b->spitch : 0,
+			     .dstMemoryType = dh ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+			     .dstHost = dh ? (void *)b->dst : NULL,
+			     .dstDevice = dh ? 0 : b->dst,
+			     .dstPitch = b->dpitch,
+			     .dstHeight = b->dpitch ? b->dslice / b->dpitch : 0};
+}
+
+/*
+ * One copy.  dtype, stype: HOST, DEVICE, UNIFIED (arrays come as DEVICE with their address).
+ * given: what the program asked for, where that says more than the box.
+ */
+static CUresult one(bool pt, bool async, CUstream h, struct box *b, bool ddev, bool sdev,
+		    const CUDA_MEMCPY3D *given)
 {
 	bool dh, sh, wait, managed;
 	struct ctx *c;
@@ -242,6 +268,10 @@ static CUresult one(bool pt, bool async, CUstream h, struct box *b, bool ddev, b
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	}
 	if (st->cap) {
+		if (given)
+			((struct copy *)op->data)->given = *given;
+		else
+			tell(&((struct copy *)op->data)->given, b);
 		op_submit(op, st);
 		LEAVE(CUDA_SUCCESS);
 	}
@@ -264,7 +294,7 @@ static CUresult linear(bool pt, bool async, CUstream h, uint64_t dst, uint64_t s
 	struct box b = {.dst = dst, .src = src, .w = n, .h = 1, .d = 1};
 
 	ENTER();
-	return one(pt, async, h, &b, ddev, sdev);
+	return one(pt, async, h, &b, ddev, sdev, NULL);
 }
 
 #define P(x) ((uint64_t)(uintptr_t)(x))
@@ -308,7 +338,7 @@ static CUresult peer(bool pt, bool async, CUstream h, struct box *b, CUcontext d
 	if (!sim_handle_is(dc, SIM_CTX) || !sim_handle_is(sc, SIM_CTX))
 		LEAVE(CUDA_ERROR_INVALID_CONTEXT);
 	if (async)
-		return one(pt, true, h, b, false, false);
+		return one(pt, true, h, b, false, false, NULL);
 	GET_STREAM(h, pt, st);
 	if (!b->w || !b->h || !b->d)
 		LEAVE(CUDA_SUCCESS);
@@ -411,7 +441,8 @@ static CUresult resolve(const struct end *e, size_t w, size_t h, size_t d, uint6
 }
 
 static CUresult boxed(bool pt, bool async, CUstream h, const struct end *d, const struct end *s,
-		      size_t w, size_t ht, size_t dp, const CUcontext *ctxs)
+		      size_t w, size_t ht, size_t dp, const CUcontext *ctxs,
+		      const CUDA_MEMCPY3D *given)
 {
 	struct box b = {.w = w, .h = ht, .d = dp};
 	bool ddev, sdev;
@@ -427,7 +458,7 @@ static CUresult boxed(bool pt, bool async, CUstream h, const struct end *d, cons
 		LEAVE(r);
 	if (ctxs)
 		return peer(pt, async, h, &b, ctxs[0], ctxs[1]);
-	return one(pt, async, h, &b, ddev, sdev);
+	return one(pt, async, h, &b, ddev, sdev, given);
 }
 
 #define SRC3(p, zz, hh)                                                                            \
@@ -446,8 +477,25 @@ static CUresult copy2d(bool pt, bool async, const CUDA_MEMCPY2D *p, CUstream h)
 	if (!p)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct end s = SRC3(p, 0, 0), d = DST3(p, 0, 0);
+	CUDA_MEMCPY3D given = {.srcXInBytes = p->srcXInBytes,
+			       .srcY = p->srcY,
+			       .srcMemoryType = p->srcMemoryType,
+			       .srcHost = p->srcHost,
+			       .srcDevice = p->srcDevice,
+			       .srcArray = p->srcArray,
+			       .srcPitch = p->srcPitch,
+			       .dstXInBytes = p->dstXInBytes,
+			       .dstY = p->dstY,
+			       .dstMemoryType = p->dstMemoryType,
+			       .dstHost = p->dstHost,
+			       .dstDevice = p->dstDevice,
+			       .dstArray = p->dstArray,
+			       .dstPitch = p->dstPitch,
+			       .WidthInBytes = p->WidthInBytes,
+			       .Height = p->Height,
+			       .Depth = 1};
 
-	return boxed(pt, async, h, &d, &s, p->WidthInBytes, p->Height, 1, NULL);
+	return boxed(pt, async, h, &d, &s, p->WidthInBytes, p->Height, 1, NULL, &given);
 }
 BOTH(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *p), copy2d(pt, false, p, NULL))
 BOTH(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *p), copy2d(pt, false, p, NULL))
@@ -459,7 +507,7 @@ static CUresult copy3d(bool pt, bool async, const CUDA_MEMCPY3D *p, CUstream h)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct end s = SRC3(p, p->srcZ, p->srcHeight), d = DST3(p, p->dstZ, p->dstHeight);
 
-	return boxed(pt, async, h, &d, &s, p->WidthInBytes, p->Height, p->Depth, NULL);
+	return boxed(pt, async, h, &d, &s, p->WidthInBytes, p->Height, p->Depth, NULL, p);
 }
 BOTH(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D *p), copy3d(pt, false, p, NULL))
 BOTH(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D *p, CUstream s), copy3d(pt, true, p, s))
@@ -471,11 +519,65 @@ static CUresult copy3dpeer(bool pt, bool async, const CUDA_MEMCPY3D_PEER *p, CUs
 	struct end s = SRC3(p, p->srcZ, p->srcHeight), d = DST3(p, p->dstZ, p->dstHeight);
 	CUcontext c[2] = {p->dstContext, p->srcContext};
 
-	return boxed(pt, async, h, &d, &s, p->WidthInBytes, p->Height, p->Depth, c);
+	return boxed(pt, async, h, &d, &s, p->WidthInBytes, p->Height, p->Depth, c, NULL);
 }
 BOTH(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER *p), copy3dpeer(pt, false, p, NULL))
 BOTH(cuMemcpy3DPeerAsync, _ptsz, (const CUDA_MEMCPY3D_PEER *p, CUstream s),
      copy3dpeer(pt, true, p, s))
+
+/* ---- copy nodes ---- */
+
+static bool on_host(uint8_t place)
+{
+	return place == PAGEABLE || place == PINNED;
+}
+
+CUresult copy_node_op(struct ctx *c, const CUDA_MEMCPY3D *p, struct op **out)
+{
+	struct end s = SRC3(p, p->srcZ, p->srcHeight), d = DST3(p, p->dstZ, p->dstHeight);
+	struct box b = {.w = p->WidthInBytes, .h = p->Height, .d = p->Depth};
+	bool ddev, sdev;
+	CUresult r;
+
+	if (p->srcLOD || p->dstLOD || !b.w || !b.h || !b.d)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = resolve(&d, b.w, b.h, b.d, &b.dst, &b.dpitch, &b.dslice, &ddev);
+	if (r == CUDA_SUCCESS)
+		r = resolve(&s, b.w, b.h, b.d, &b.src, &b.spitch, &b.sslice, &sdev);
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!b.dst || !b.src ||
+	    !place_of(b.dst, extent(b.w, b.h, b.d, b.dpitch, b.dslice), ddev, &b.dplace) ||
+	    !place_of(b.src, extent(b.w, b.h, b.d, b.spitch, b.sslice), sdev, &b.splace))
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = copy_op(c, &b, 1);
+	if (!*out)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	((struct copy *)(*out)->data)->given = *p;
+	return CUDA_SUCCESS;
+}
+
+void copy_node_params(const struct op *op, CUDA_MEMCPY3D *p)
+{
+	*p = ((const struct copy *)op->data)->given;
+}
+
+/* May an executable's copy become that one?  single: the call for one node asks for rows of one. */
+bool copy_node_update(const struct op *was, const struct op *now, bool single)
+{
+	const struct copy *a = was->data, *b = now->data;
+
+	if (on_host(a->b[0].dplace) != on_host(b->b[0].dplace) ||
+	    on_host(a->b[0].splace) != on_host(b->b[0].splace) ||
+	    (a->given.dstMemoryType == CU_MEMORYTYPE_ARRAY) !=
+		    (b->given.dstMemoryType == CU_MEMORYTYPE_ARRAY) ||
+	    (a->given.srcMemoryType == CU_MEMORYTYPE_ARRAY) !=
+		    (b->given.srcMemoryType == CU_MEMORYTYPE_ARRAY))
+		return false;
+	if (single)
+		return a->b[0].h == 1 && a->b[0].d == 1 && b->b[0].h == 1 && b->b[0].d == 1;
+	return a->b[0].h == b->b[0].h && a->b[0].d == b->b[0].d;
+}
 
 /* 1D with arrays: the offset counts bytes in row order. */
 static CUresult with_array(bool pt, bool async, CUstream h, CUarray da, uint64_t d, CUarray sa,
@@ -490,7 +592,25 @@ static CUresult with_array(bool pt, bool async, CUstream h, CUarray da, uint64_t
 		b.dst += ((struct arr *)da)->mem->lo;
 	if (sa)
 		b.src += ((struct arr *)sa)->mem->lo;
-	return one(pt, async, h, &b, ddev, sdev);
+	CUDA_MEMCPY3D given = {.srcMemoryType = sa     ? CU_MEMORYTYPE_ARRAY
+						: sdev ? CU_MEMORYTYPE_DEVICE
+						       : CU_MEMORYTYPE_HOST,
+			       .srcXInBytes = sa ? s : 0,
+			       .srcHost = sa || sdev ? NULL : (void *)s,
+			       .srcDevice = !sa && sdev ? s : 0,
+			       .srcArray = sa,
+			       .dstMemoryType = da     ? CU_MEMORYTYPE_ARRAY
+						: ddev ? CU_MEMORYTYPE_DEVICE
+						       : CU_MEMORYTYPE_HOST,
+			       .dstXInBytes = da ? d : 0,
+			       .dstHost = da || ddev ? NULL : (void *)d,
+			       .dstDevice = !da && ddev ? d : 0,
+			       .dstArray = da,
+			       .WidthInBytes = n,
+			       .Height = 1,
+			       .Depth = 1};
+
+	return one(pt, async, h, &b, ddev, sdev, &given);
 }
 #define ARR(a) ((a) ? (a) : (CUarray)1)
 BOTH(cuMemcpyHtoA_v2, _ptds, (CUarray a, size_t o, const void *s, size_t n),
@@ -522,6 +642,10 @@ static CUresult batch(bool pt, struct box *b, const uint8_t *order, size_t n, CU
 	GET_STREAM(h, pt, st);
 	if (st->legacy)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (st->cap) {
+		cap_invalidate(st);
+		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	}
 	for (size_t i = 0; i < n; i++) {
 		size_t dn = extent(b[i].w, b[i].h, b[i].d, b[i].dpitch, b[i].dslice);
 		size_t sn = extent(b[i].w, b[i].h, b[i].d, b[i].spitch, b[i].sslice);
@@ -715,10 +839,22 @@ fault:
 	return STEP_DONE;
 }
 
+static struct op *set_op(struct ctx *c, const struct set *s)
+{
+	struct op *op = op_new(c, OP_SET, "", sizeof *s);
+
+	if (!op)
+		return NULL;
+	*(struct set *)op->data = *s;
+	op->step = set_step;
+	op->cost += s->w * s->h * s->elem * 1000 / sim_opt.bytes_per_us;
+	op_range(op, s->dst, extent(s->w * s->elem, s->h, 1, s->pitch, 0), true);
+	return op;
+}
+
 static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, uint32_t v,
 		    unsigned elem, size_t w, size_t ht)
 {
-	struct set *s;
 	struct ctx *c;
 	struct op *op;
 	struct alloc *a;
@@ -740,14 +876,9 @@ static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, u
 		if (r != CUDA_SUCCESS)
 			LEAVE(r);
 	}
-	op = op_new(c, OP_SET, "", sizeof *s);
+	op = set_op(c, &(struct set){d, pitch, w, ht, v, elem, place});
 	if (!op)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
-	s = op->data;
-	*s = (struct set){d, pitch, w, ht, v, elem, place};
-	op->step = set_step;
-	op->cost += w * ht * elem * 1000 / sim_opt.bytes_per_us;
-	op_range(op, d, extent(w * elem, ht, 1, pitch, 0), true);
 	wait = !async &&
 	       (place != DEVICE || c->flags & CU_CTX_SYNC_MEMOPS || (a && a->sync_memops));
 	op_get(op);
@@ -756,6 +887,42 @@ static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, u
 		sim_wait_op(op);
 	op_put(op);
 	LEAVE(wait ? c->error : CUDA_SUCCESS);
+}
+
+/* ---- set nodes ---- */
+
+CUresult set_node_op(struct ctx *c, const CUDA_MEMSET_NODE_PARAMS_v2 *p, struct op **out)
+{
+	struct set s = {p->dst, p->pitch, p->width, p->height, p->value, p->elementSize, 0};
+
+	if ((s.elem != 1 && s.elem != 2 && s.elem != 4) || !s.w || !s.h || s.dst % s.elem ||
+	    (s.h > 1 && (s.pitch < s.w * s.elem || s.pitch % s.elem)) ||
+	    !place_of(s.dst, extent(s.w * s.elem, s.h, 1, s.pitch, 0), true, &s.place))
+		return CUDA_ERROR_INVALID_VALUE;
+	*out = set_op(c, &s);
+	return *out ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void set_node_params(const struct op *op, CUDA_MEMSET_NODE_PARAMS_v2 *p)
+{
+	const struct set *s = op->data;
+
+	*p = (CUDA_MEMSET_NODE_PARAMS_v2){.dst = s->dst,
+					  .pitch = s->pitch,
+					  .value = s->value,
+					  .elementSize = s->elem,
+					  .width = s->w,
+					  .height = s->h,
+					  .ctx = (CUcontext)op->ctx};
+}
+
+bool set_node_update(const struct op *was, const struct op *now)
+{
+	const struct set *a = was->data, *b = now->data;
+
+	if (a->place != b->place || a->h != b->h)
+		return false;
+	return a->h == 1 || (a->w == b->w && a->elem == b->elem && a->pitch == b->pitch);
 }
 
 #define SETS(bits, type)                                                                           \

@@ -212,6 +212,7 @@ API(cuDriverGetVersion, (int *v))
 	X(CUDA_ERROR_FILE_NOT_FOUND, "file not found")                                             \
 	X(CUDA_ERROR_INVALID_HANDLE, "invalid resource handle")                                    \
 	X(CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state")      \
+	X(CUDA_ERROR_LOSSY_QUERY, "attempted introspection would be semantically lossy")           \
 	X(CUDA_ERROR_NOT_FOUND, "named symbol not found")                                          \
 	X(CUDA_ERROR_NOT_READY, "device not ready")                                                \
 	X(CUDA_ERROR_ILLEGAL_ADDRESS, "an illegal memory access was encountered")                  \
@@ -247,6 +248,9 @@ API(cuDriverGetVersion, (int *v))
 	  "operation not permitted on an event last recorded in a capturing stream")               \
 	X(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD,                                                  \
 	  "attempt to terminate a thread-local capture sequence from another thread")              \
+	X(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE,                                                    \
+	  "the graph update was not performed because it included changes which violated "         \
+	  "constraints specific to instantiated graph update")                                     \
 	X(CUDA_ERROR_UNKNOWN, "unknown error")
 
 API(cuGetErrorName, (CUresult e, const char **s))

@@ -1,559 +1,404 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stream capture and graphs.
+ * Graphs and nodes: construction by hand, queries, parameters, clones.  Captured
+ * nodes are the same nodes and answer the same queries.
  *
- * While a stream captures, op_submit() hands its operations to cap_take(): they
- * become nodes, templates that never run.  A launch clones every template with
- * the graph's edges between a begin and an end marker of the launching stream;
- * launches of one executable follow each other.  What capture forbids follows
- * the documentation: the legacy stream while a blocking stream captures, waits
- * and synchronous calls of the modes, foreign events, unjoined streams.
+ * Nodes stay in order of creation; edges into a node in the order in which they
+ * were given, each with its edge data.
  */
-#include "sim.h"
+#include "graph.h"
 
-#include <stdlib.h>
+static uint64_t next_id, next_mark;
 
-enum {
-	N_KERNEL,
-	N_MEMCPY,
-	N_MEMSET,
-	N_HOST,
-	N_GRAPH,
-	N_EMPTY,
-	N_WAIT,
-	N_RECORD,
-	N_ALLOC = 10,
-	N_FREE,
-	N_MEMOP
-};
-
-struct node {
-	struct graph *g;
-	struct op *op; /* template */
-	struct ev *ev; /* WAIT, RECORD */
-	unsigned type, index;
-	struct node **dep;
-	unsigned ndep;
-};
-
-struct graph {
-	unsigned refs; /* handle, executables */
-	struct node **node;
-	unsigned n, cap;
-};
-
-struct gexec {
-	struct graph *g;
-	unsigned n; /* nodes there were at instantiation */
-	unsigned long long flags;
-	struct op *last; /* end of its latest launch */
-};
-
-struct capture {
-	struct capture *next;
-	uint64_t id, thread;
-	struct graph *g;
-	struct strm *origin;
-	CUstreamCaptureMode mode;
-	bool invalid;
-};
-
-static struct capture *caps;
-static uint64_t next_cap;
-static __thread CUstreamCaptureMode my_mode;
-
-static uint64_t me(void)
+uint64_t graph_mark(void)
 {
-	static uint64_t n;
-	static __thread uint64_t id;
-
-	return id ? id : (id = ++n);
+	return ++next_mark;
 }
 
 /* ---- graphs ---- */
 
-static struct graph *graph_new(void)
+struct graph *graph_new(void)
 {
 	struct graph *g = sim_alloc(sizeof *g);
 
-	if (g)
-		g->refs = 1;
+	if (!g)
+		return NULL;
+	g->refs = 1;
+	g->id = ++next_id;
+	sim_handle_add(g, SIM_GRAPH);
 	return g;
 }
 
-static void graph_put(struct graph *g)
+void graph_put(struct graph *g)
 {
-	if (--g->refs)
-		return;
-	for (unsigned i = 0; i < g->n; i++) {
-		sim_handle_del(g->node[i]);
-		op_put(g->node[i]->op);
-		sim_free(g->node[i]->dep);
-		sim_free(g->node[i]);
-	}
-	sim_free(g->node);
-	sim_free(g);
+	if (g && !--g->refs)
+		sim_free(g);
 }
 
-static struct node *node_new(struct graph *g, unsigned type, struct node *const *dep, unsigned n)
+void graph_destroy(struct graph *g)
+{
+	sim_handle_del(g);
+	g->gone = true;
+	for (unsigned i = 0; i < g->n; i++) {
+		sim_handle_del(g->node[i]);
+		node_free(g->node[i]);
+	}
+	sim_free(g->node);
+	g->node = NULL;
+	g->n = g->cap = 0;
+	graph_put(g);
+}
+
+bool graph_holds(const struct graph *g, bool (*what)(const struct node *))
+{
+	for (unsigned i = 0; i < g->n; i++)
+		if (what(g->node[i]) || (g->node[i]->sub && graph_holds(g->node[i]->sub, what)))
+			return true;
+	return false;
+}
+
+/* ---- nodes ---- */
+
+struct node *node_make(unsigned type)
 {
 	struct node *x = sim_alloc(sizeof *x);
 
 	if (!x)
 		return NULL;
-	if (g->n == g->cap) {
-		struct node **v =
-			sim_grow(g->node, g->n * sizeof *v, (g->cap ? g->cap * 2 : 16) * sizeof *v);
-
-		if (!v)
-			return NULL;
-		g->node = v;
-		g->cap = g->cap ? g->cap * 2 : 16;
-	}
-	x->g = g;
 	x->type = type;
-	x->index = g->n;
-	if (n) {
-		x->dep = sim_alloc(n * sizeof *x->dep);
-		if (!x->dep)
-			return NULL;
-		memcpy(x->dep, dep, n * sizeof *x->dep);
-		x->ndep = n;
-	}
-	g->node[g->n++] = x;
-	sim_handle_add(x, SIM_NODE);
+	x->id = ++next_id;
 	return x;
 }
 
-/* ---- capture ---- */
-
-static void set_deps(struct strm *st, struct node *const *dep, unsigned n)
+void node_free(struct node *x)
 {
-	struct node **v = n ? sim_alloc(n * sizeof *v) : NULL;
-
-	if (n && v)
-		memcpy(v, dep, n * sizeof *v);
-	sim_free(st->cap_dep);
-	st->cap_dep = v;
-	st->cap_n = v ? n : 0;
+	op_put(x->op);
+	if (x->sub)
+		graph_destroy(x->sub);
+	sim_free(x->attr);
+	sim_free(x->dep);
+	sim_free(x->out);
+	sim_free(x);
 }
 
-static void add_deps(struct strm *st, struct node *const *dep, unsigned n)
+static bool room(void **v, unsigned n, unsigned *cap, size_t size)
 {
-	struct node **v = sim_alloc((st->cap_n + n + 1) * sizeof *v);
-	unsigned k = st->cap_n;
+	void *p;
 
-	if (!v)
-		return;
-	memcpy(v, st->cap_dep, k * sizeof *v);
-	for (unsigned i = 0; i < n; i++) {
-		unsigned j;
-
-		for (j = 0; j < k && v[j] != dep[i]; j++)
-			;
-		if (j == k)
-			v[k++] = dep[i];
-	}
-	sim_free(st->cap_dep);
-	st->cap_dep = v;
-	st->cap_n = k;
-}
-
-static unsigned type_of(const struct op *op)
-{
-	switch ((enum op_kind)op->kind) {
-	case OP_KERNEL:
-		return N_KERNEL;
-	case OP_COPY:
-		return N_MEMCPY;
-	case OP_SET:
-		return N_MEMSET;
-	case OP_HOSTFN:
-		return N_HOST;
-	case OP_WRITE_VALUE:
-	case OP_WAIT_VALUE:
-		return N_MEMOP;
-	case OP_ALLOC:
-		return N_ALLOC;
-	case OP_FREE:
-		return N_FREE;
-	case OP_RECORD:
-		return N_RECORD;
-	case OP_WAIT:
-		return N_WAIT;
-	case OP_MARK:
-	case OP_GRAPH:
-		break;
-	}
-	return N_EMPTY;
-}
-
-bool cap_take(struct op *op, struct strm *st)
-{
-	struct node *x;
-
-	op->captured = true;
-	op->st = NULL;
-	if (st->cap->invalid) {
-		op_put(op);
+	if (n < *cap)
 		return true;
-	}
-	x = node_new(st->cap->g, type_of(op), st->cap_dep, st->cap_n);
-	if (!x) {
-		st->cap->invalid = true;
-		op_put(op);
-		return true;
-	}
-	x->op = op;
-	set_deps(st, &x, 1);
+	p = sim_grow(*v, n * size, (*cap ? *cap * 2 : 4) * size);
+	if (!p)
+		return false;
+	*v = p;
+	*cap = *cap ? *cap * 2 : 4;
 	return true;
 }
 
-void cap_invalidate(struct strm *st)
+static bool link_nodes(struct node *from, struct node *to, const CUgraphEdgeData *e)
 {
-	if (st->cap)
-		st->cap->invalid = true;
-}
-
-static struct capture *cap_alive(uint64_t id)
-{
-	struct capture *c;
-
-	for (c = caps; c && c->id != id; c = c->next)
-		;
-	return c;
-}
-
-static void cap_end(struct capture *cp)
-{
-	struct capture **p;
-
-	for (p = &caps; *p != cp; p = &(*p)->next)
-		;
-	*p = cp->next;
-	for (struct ctx *c = sim_ctxs; c; c = c->next)
-		for (struct strm *s = c->streams; s; s = s->next)
-			if (s->cap == cp) {
-				s->cap = NULL;
-				set_deps(s, NULL, 0);
-			}
-	sim_free(cp);
-}
-
-void cap_stream_gone(struct strm *st)
-{
-	st->cap->invalid = true;
-	if (st->cap->origin == st)
-		cap_end(st->cap);
-	st->cap = NULL;
-	set_deps(st, NULL, 0);
-}
-
-/* Does a capture's mode, seen from this thread, forbid calls that are not for it? */
-static bool forbids(const struct capture *c)
-{
-	switch (my_mode) {
-	case CU_STREAM_CAPTURE_MODE_RELAXED:
+	if (!room((void **)&to->dep, to->ndep, &to->cdep, sizeof *to->dep) ||
+	    !room((void **)&from->out, from->nout, &from->cout, sizeof(struct node *)))
 		return false;
-	case CU_STREAM_CAPTURE_MODE_THREAD_LOCAL:
-		return c->thread == me() && c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
-	case CU_STREAM_CAPTURE_MODE_GLOBAL:
-		break;
-	}
-	return c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
-	       (c->thread == me() && c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+	to->dep[to->ndep++] = (struct dep){from, e ? *e : (CUgraphEdgeData){0}};
+	from->out[from->nout++] = to;
+	return true;
 }
 
-CUresult cap_check(struct ctx *c)
+static void unlink_at(struct node *to, unsigned i)
 {
-	CUresult r = CUDA_SUCCESS;
+	struct node *from = to->dep[i].n;
+	unsigned k = 0;
 
-	(void)c;
-	for (struct capture *p = caps; p; p = p->next)
-		if (forbids(p)) {
-			p->invalid = true;
-			r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	while (from->out[k] != to)
+		k++;
+	memmove(from->out + k, from->out + k + 1, (from->nout - k - 1) * sizeof *from->out);
+	from->nout--;
+	memmove(to->dep + i, to->dep + i + 1, (to->ndep - i - 1) * sizeof *to->dep);
+	to->ndep--;
+}
+
+bool node_add(struct graph *g, struct node *x, const struct dep *dep, unsigned n)
+{
+	if (!room((void **)&g->node, g->n, &g->cap, sizeof(struct node *)))
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (!link_nodes(dep[i].n, x, &dep[i].e)) {
+			while (x->ndep)
+				unlink_at(x, 0);
+			return false;
 		}
-	return r;
+	x->g = g;
+	x->index = g->n;
+	g->node[g->n++] = x;
+	if (x->sub)
+		x->sub->parent = x;
+	sim_handle_add(x, SIM_NODE);
+	return true;
 }
 
-/* The legacy stream would have to wait for a capturing blocking stream. */
-CUresult cap_legacy(struct ctx *c)
+static bool edge_ok(const struct node *from, const struct node *to, const CUgraphEdgeData *e)
 {
-	CUresult r = CUDA_SUCCESS;
+	static const unsigned char none[5];
 
-	if (!caps)
-		return r;
-	for (struct strm *s = c->streams; s; s = s->next)
-		if (s->cap && s->blocking) {
-			s->cap->invalid = true;
-			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-		}
-	return r;
+	if (!e)
+		return true;
+	if (e->to_port || e->from_port > CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER ||
+	    e->type > CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC || memcmp(e->reserved, none, 5))
+		return false;
+	if (e->from_port && from->type != CU_GRAPH_NODE_TYPE_KERNEL)
+		return false;
+	return e->type != CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC ||
+	       (from->type == CU_GRAPH_NODE_TYPE_KERNEL &&
+		e->from_port != CU_GRAPH_KERNEL_NODE_PORT_DEFAULT &&
+		(!to || to->type == CU_GRAPH_NODE_TYPE_KERNEL));
 }
 
-static void ev_deps(struct ev *e, struct strm *st)
+CUresult deps_check(const struct graph *g, const CUgraphNode *d, const CUgraphEdgeData *e, size_t n)
 {
-	sim_free(e->cap_dep);
-	e->cap_dep = sim_alloc((st->cap_n + 1) * sizeof *e->cap_dep);
-	e->cap_n = e->cap_dep ? st->cap_n : 0;
-	if (e->cap_n)
-		memcpy(e->cap_dep, st->cap_dep, e->cap_n * sizeof *e->cap_dep);
-}
+	uint64_t m = graph_mark();
 
-static CUresult event_node(struct ev *e, struct strm *st, enum op_kind k)
-{
-	struct op *op = op_new(st->ctx, k, "", 0);
-
-	if (!op)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	op->cost = 0;
-	op_submit(op, st);
-	if (st->cap_n == 1 && st->cap_dep[0]->op == op)
-		st->cap_dep[0]->ev = e;
-	return CUDA_SUCCESS;
-}
-
-CUresult cap_record(struct ev *e, struct strm *st, unsigned flags, bool *done)
-{
-	*done = st->cap != NULL;
-	if (!st->cap) {
-		e->captured = false;
-		return CUDA_SUCCESS;
-	}
-	if (st->cap->invalid)
-		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	if (flags & CU_EVENT_RECORD_EXTERNAL)
-		return event_node(e, st, OP_RECORD);
-	e->captured = true;
-	e->cap_id = st->cap->id;
-	ev_deps(e, st);
-	return CUDA_SUCCESS;
-}
-
-CUresult cap_wait(struct ev *e, struct strm *st, unsigned flags, bool *done)
-{
-	struct capture *cp = e->captured ? cap_alive(e->cap_id) : NULL;
-
-	*done = cp || st->cap || e->captured;
-	if (!*done)
-		return CUDA_SUCCESS;
-	if (st->cap && st->cap->invalid)
-		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	if (st->cap && flags & CU_EVENT_WAIT_EXTERNAL)
-		return event_node(e, st, OP_WAIT);
-	if (e->captured && !cp)
-		return CUDA_ERROR_CAPTURED_EVENT; /* of a capture that has ended */
-	if (!cp) {
-		if (!e->rec)
-			return CUDA_SUCCESS; /* never recorded */
-		st->cap->invalid = true;
-		return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
-	}
-	if (cp->invalid)
-		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	if (st->cap && st->cap != cp) {
-		st->cap->invalid = cp->invalid = true;
-		return CUDA_ERROR_STREAM_CAPTURE_MERGE;
-	}
-	if (st->legacy) {
-		cp->invalid = true;
-		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-	}
-	st->cap = cp;
-	add_deps(st, e->cap_dep, e->cap_n);
-	return CUDA_SUCCESS;
-}
-
-#define GET_STREAM(h, pt, st)                                                                      \
-	struct strm *st = NULL;                                                                    \
-	do {                                                                                       \
-		CUresult get_ = sim_get_stream(h, pt, &st);                                        \
-		if (get_ != CUDA_SUCCESS)                                                          \
-			LEAVE(get_);                                                               \
-	} while (0)
-
-static CUresult begin(bool pt, CUstream h, CUstreamCaptureMode mode)
-{
-	struct capture *cp;
-
-	ENTER();
-	GET_STREAM(h, pt, st);
-	if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	if (st->legacy)
-		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	if (st->cap)
-		LEAVE(CUDA_ERROR_ILLEGAL_STATE);
-	cp = sim_alloc(sizeof *cp);
-	if (!cp || !(cp->g = graph_new())) {
-		sim_free(cp);
-		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
-	}
-	cp->id = ++next_cap;
-	cp->thread = me();
-	cp->mode = mode;
-	cp->origin = st;
-	cp->next = caps;
-	caps = cp;
-	st->cap = cp;
-	LEAVE(CUDA_SUCCESS);
-}
-BOTH(cuStreamBeginCapture, _ptsz, (CUstream s), begin(pt, s, CU_STREAM_CAPTURE_MODE_GLOBAL))
-BOTH(cuStreamBeginCapture_v2, _ptsz, (CUstream s, CUstreamCaptureMode m), begin(pt, s, m))
-
-/* Does the origin's frontier reach every node that another stream ends with? */
-static bool joined(const struct capture *cp)
-{
-	unsigned n = cp->g->n, top = 0;
-	bool *seen = sim_alloc(n + 1);
-	struct node **stack = sim_alloc((n + 1) * sizeof *stack);
-	bool ok = seen && stack;
-
-	for (unsigned i = 0; ok && i < cp->origin->cap_n; i++) {
-		struct node *x = cp->origin->cap_dep[i];
-
-		if (!seen[x->index]) {
-			seen[x->index] = true;
-			stack[top++] = x;
-		}
-	}
-	while (ok && top) {
-		struct node *x = stack[--top];
-
-		for (unsigned i = 0; i < x->ndep; i++)
-			if (!seen[x->dep[i]->index]) {
-				seen[x->dep[i]->index] = true;
-				stack[top++] = x->dep[i];
-			}
-	}
-	for (struct ctx *c = sim_ctxs; ok && c; c = c->next)
-		for (struct strm *s = c->streams; s; s = s->next)
-			if (s->cap == cp)
-				for (unsigned i = 0; i < s->cap_n; i++)
-					ok = ok && seen[s->cap_dep[i]->index];
-	sim_free(seen);
-	sim_free(stack);
-	return ok;
-}
-
-static CUresult end(bool pt, CUstream h, CUgraph *out)
-{
-	struct capture *cp;
-	CUresult r = CUDA_SUCCESS;
-	struct graph *g;
-
-	ENTER();
-	GET_STREAM(h, pt, st);
-	if (!out)
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	*out = NULL;
-	cp = st->cap;
-	if (!cp)
-		LEAVE(CUDA_ERROR_ILLEGAL_STATE);
-	if (cp->origin != st) {
-		cp->invalid = true;
-		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-	}
-	if (cp->thread != me() && cp->mode != CU_STREAM_CAPTURE_MODE_RELAXED)
-		LEAVE(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-	if (cp->invalid)
-		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	else if (!joined(cp))
-		r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-	g = cp->g;
-	cap_end(cp);
-	if (r != CUDA_SUCCESS) {
-		graph_put(g);
-	} else {
-		sim_handle_add(g, SIM_GRAPH);
-		*out = (CUgraph)g;
-	}
-	LEAVE(r);
-}
-BOTH(cuStreamEndCapture, _ptsz, (CUstream s, CUgraph *g), end(pt, s, g))
-
-static CUresult info(bool pt, CUstream h, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *g,
-		     const CUgraphNode **d, size_t *n)
-{
-	ENTER_QUIET();
-	GET_STREAM(h, pt, st);
-	if (!status)
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	*status = !st->cap	     ? CU_STREAM_CAPTURE_STATUS_NONE
-		  : st->cap->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-				     : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-	if (id)
-		*id = st->cap ? st->cap->id : 0;
-	if (g)
-		*g = st->cap ? (CUgraph)st->cap->g : NULL;
-	if (d)
-		*d = (const CUgraphNode *)st->cap_dep;
-	if (n)
-		*n = st->cap_n;
-	LEAVE(CUDA_SUCCESS);
-}
-BOTH(cuStreamIsCapturing, _ptsz, (CUstream s, CUstreamCaptureStatus *st),
-     info(pt, s, st, NULL, NULL, NULL, NULL))
-BOTH(cuStreamGetCaptureInfo, _ptsz, (CUstream s, CUstreamCaptureStatus *st, cuuint64_t *id),
-     info(pt, s, st, id, NULL, NULL, NULL))
-BOTH(cuStreamGetCaptureInfo_v2, _ptsz,
-     (CUstream s, CUstreamCaptureStatus *st, cuuint64_t *id, CUgraph *g, const CUgraphNode **d,
-      size_t *n),
-     info(pt, s, st, id, g, d, n))
-BOTH(cuStreamGetCaptureInfo_v3, _ptsz,
-     (CUstream s, CUstreamCaptureStatus *st, cuuint64_t *id, CUgraph *g, const CUgraphNode **d,
-      const CUgraphEdgeData **e, size_t *n),
-     ((e ? (void)(*e = NULL) : (void)0), info(pt, s, st, id, g, d, n)))
-
-static CUresult update(bool pt, CUstream h, CUgraphNode *d, size_t n, unsigned flags)
-{
-	ENTER();
-	GET_STREAM(h, pt, st);
-	if (!st->cap)
-		LEAVE(CUDA_ERROR_ILLEGAL_STATE);
-	if (flags > 1 || (n && !d))
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	for (size_t i = 0; i < n; i++)
-		if (!sim_handle_is(d[i], SIM_NODE) || ((struct node *)d[i])->g != st->cap->g)
-			LEAVE(CUDA_ERROR_INVALID_VALUE);
-	if (flags)
-		set_deps(st, (struct node **)d, (unsigned)n);
-	else
-		add_deps(st, (struct node **)d, (unsigned)n);
-	LEAVE(CUDA_SUCCESS);
-}
-BOTH(cuStreamUpdateCaptureDependencies, _ptsz, (CUstream s, CUgraphNode *d, size_t n, unsigned f),
-     update(pt, s, d, n, f))
-BOTH(cuStreamUpdateCaptureDependencies_v2, _ptsz,
-     (CUstream s, CUgraphNode *d, const CUgraphEdgeData *e, size_t n, unsigned f),
-     ((void)e, update(pt, s, d, n, f)))
-
-API(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode))
-{
-	CUstreamCaptureMode old = my_mode;
-
-	if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+	if ((n && !d) || n > UINT32_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	my_mode = *mode;
-	*mode = old;
+	for (size_t i = 0; i < n; i++) {
+		struct node *x = (struct node *)d[i];
+
+		if (!sim_handle_is(x, SIM_NODE) || x->g != g || x->mark == m ||
+		    !edge_ok(x, NULL, e ? &e[i] : NULL))
+			return CUDA_ERROR_INVALID_VALUE;
+		x->mark = m;
+	}
 	return CUDA_SUCCESS;
 }
 
-/* ---- graphs by hand: as far as programs need them beside capture ---- */
+/* ---- parameters ---- */
+
+static CUresult ctx_of(CUcontext h, struct ctx **c)
+{
+	if (!h)
+		return sim_get_ctx(c);
+	if (!sim_handle_is(h, SIM_CTX))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*c = (struct ctx *)h;
+	return (*c)->error;
+}
+
+static bool mem_or_cond(const struct node *x)
+{
+	return x->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || x->type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
+	       x->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+}
+
+static CUresult fill_kernel(struct node *x, const CUgraphNodeParams *p, struct op **op)
+{
+	CUresult r = kernel_node_op(&p->kernel, op);
+
+	if (r != CUDA_SUCCESS || !x->attr)
+		return r;
+	for (int i = 0; i < NODE_ATTRS; i++) {
+		CUlaunchAttributeValue none = {0};
+
+		/* A cluster that does not divide the new grid. */
+		if (memcmp(&x->attr[i], &none, sizeof none) &&
+		    !kernel_node_attr(*op, i, &x->attr[i])) {
+			op_put(*op);
+			return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
+	return r;
+}
+
+CUresult node_fill(struct node *x, const CUgraphNodeParams *p)
+{
+	struct op *op = NULL;
+	struct ctx *c;
+	CUresult r;
+	CUevent ev;
+
+	switch ((int)x->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		r = fill_kernel(x, p, &op);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		if (p->memcpy.flags || p->memcpy.reserved)
+			return CUDA_ERROR_INVALID_VALUE;
+		r = ctx_of(p->memcpy.copyCtx, &c);
+		if (r == CUDA_SUCCESS)
+			r = copy_node_op(c, &p->memcpy.copyParams, &op);
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		r = ctx_of(p->memset.ctx, &c);
+		if (r == CUDA_SUCCESS)
+			r = set_node_op(c, &p->memset, &op);
+		break;
+	case CU_GRAPH_NODE_TYPE_HOST:
+		r = sim_get_ctx(&c);
+		if (r == CUDA_SUCCESS)
+			r = host_node_op(c, p->host.fn, p->host.userData, &op);
+		break;
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		r = ctx_of(p->memOp.ctx, &c);
+		if (r == CUDA_SUCCESS)
+			r = memop_node_op(c, p->memOp.count, p->memOp.paramArray, p->memOp.flags,
+					  &op);
+		break;
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+		return CUDA_SUCCESS;
+	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+		ev = x->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? p->eventWait.event
+							       : p->eventRecord.event;
+		if (!sim_handle_is(ev, SIM_EVENT))
+			return CUDA_ERROR_INVALID_VALUE;
+		x->ev = (struct ev *)ev;
+		return CUDA_SUCCESS;
+	case CU_GRAPH_NODE_TYPE_GRAPH: {
+		struct graph *g = (struct graph *)p->graph.graph;
+		bool move = p->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+
+		if (!sim_handle_is(g, SIM_GRAPH) || g->capturing || (unsigned)p->graph.ownership > 1)
+			return CUDA_ERROR_INVALID_VALUE;
+		if (x->sub || (move && g->parent))
+			return CUDA_ERROR_INVALID_VALUE;
+		if (!move && graph_holds(g, mem_or_cond))
+			return CUDA_ERROR_NOT_SUPPORTED;
+		x->sub = move ? g : graph_clone(g);
+		x->own = p->graph.ownership;
+		return x->sub ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	if (r != CUDA_SUCCESS)
+		return r;
+	op->captured = true;
+	op_put(x->op);
+	x->op = op;
+	return CUDA_SUCCESS;
+}
 
 #define GET_GRAPH(h, g)                                                                            \
 	struct graph *g = (struct graph *)(h);                                                     \
-	if (!sim_handle_is(g, SIM_GRAPH) && !is_capturing(g))                                      \
-	LEAVE(CUDA_ERROR_INVALID_VALUE)
+	do {                                                                                       \
+		if (!sim_handle_is(g, SIM_GRAPH))                                                  \
+			LEAVE(CUDA_ERROR_INVALID_VALUE);                                           \
+	} while (0)
+#define GET_NODE(h, x)                                                                             \
+	struct node *x = (struct node *)(h);                                                       \
+	do {                                                                                       \
+		if (!sim_handle_is(x, SIM_NODE))                                                   \
+			LEAVE(CUDA_ERROR_INVALID_VALUE);                                           \
+	} while (0)
+#define GET_TYPED(h, x, t)                                                                         \
+	GET_NODE(h, x);                                                                            \
+	do {                                                                                       \
+		if (x->type != (t))                                                                \
+			LEAVE(CUDA_ERROR_INVALID_VALUE);                                           \
+	} while (0)
 
-static bool is_capturing(const struct graph *g)
+/* ---- adding nodes ---- */
+
+static CUresult add(CUgraphNode *out, CUgraph h, const CUgraphNode *d, const CUgraphEdgeData *e,
+		    size_t n, CUgraphNodeParams *p)
 {
-	for (struct capture *c = caps; c; c = c->next)
-		if (c->g == g)
-			return true;
-	return false;
+	struct dep *dep = NULL;
+	struct node *x;
+	CUresult r;
+
+	ENTER();
+	GET_GRAPH(h, g);
+	if (!out || !p)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	r = deps_check(g, d, e, n);
+	if (r != CUDA_SUCCESS)
+		LEAVE(r);
+	x = node_make(p->type);
+	if (n)
+		dep = sim_alloc(n * sizeof *dep);
+	if (!x || (n && !dep)) {
+		if (x)
+			node_free(x);
+		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
+	}
+	for (size_t i = 0; i < n && r == CUDA_SUCCESS; i++) {
+		dep[i] = (struct dep){(struct node *)d[i], e ? e[i] : (CUgraphEdgeData){0}};
+		if (!edge_ok(dep[i].n, x, &dep[i].e))
+			r = CUDA_ERROR_INVALID_VALUE;
+	}
+	if (r == CUDA_SUCCESS)
+		r = node_fill(x, p);
+	if (r == CUDA_SUCCESS && !node_add(g, x, dep, (unsigned)n))
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	sim_free(dep);
+	if (r != CUDA_SUCCESS)
+		node_free(x);
+	else
+		*out = (CUgraphNode)x;
+	LEAVE(r);
 }
+ONE(cuGraphAddNode,
+    (CUgraphNode * out, CUgraph g, const CUgraphNode *d, size_t n, CUgraphNodeParams *p),
+    add(out, g, d, NULL, n, p))
+ONE(cuGraphAddNode_v2,
+    (CUgraphNode * out, CUgraph g, const CUgraphNode *d, const CUgraphEdgeData *e, size_t n,
+     CUgraphNodeParams *p),
+    add(out, g, d, e, n, p))
+
+/* The typed forms: parameters into the general structure, by the statement `set`. */
+#define ADD(name, nodetype, params, given, set)                                                    \
+	API(name, params)                                                                          \
+	{                                                                                          \
+		CUgraphNodeParams p = {.type = nodetype};                                          \
+                                                                                                   \
+		if (!(given))                                                                      \
+			return CUDA_ERROR_INVALID_VALUE;                                           \
+		set;                                                                               \
+		return add(out, g, d, NULL, n, &p);                                                \
+	}
+#define DEPS CUgraphNode *out, CUgraph g, const CUgraphNode *d, size_t n
+
+static CUDA_KERNEL_NODE_PARAMS_v3 kernel_v3(const CUDA_KERNEL_NODE_PARAMS_v1 *k)
+{
+	CUDA_KERNEL_NODE_PARAMS_v3 p = {0};
+
+	memcpy(&p, k, sizeof *k);
+	return p;
+}
+
+static CUDA_MEMSET_NODE_PARAMS_v2 memset_v2(const CUDA_MEMSET_NODE_PARAMS_v1 *s, CUcontext c)
+{
+	CUDA_MEMSET_NODE_PARAMS_v2 p = {0};
+
+	memcpy(&p, s, sizeof *s);
+	p.ctx = c;
+	return p;
+}
+
+ADD(cuGraphAddKernelNode, CU_GRAPH_NODE_TYPE_KERNEL, (DEPS, const CUDA_KERNEL_NODE_PARAMS_v1 *k), k,
+    p.kernel = kernel_v3(k))
+ADD(cuGraphAddKernelNode_v2, CU_GRAPH_NODE_TYPE_KERNEL, (DEPS, const CUDA_KERNEL_NODE_PARAMS *k), k,
+    memcpy(&p.kernel, k, sizeof *k))
+ADD(cuGraphAddMemcpyNode, CU_GRAPH_NODE_TYPE_MEMCPY, (DEPS, const CUDA_MEMCPY3D *c, CUcontext x), c,
+    (p.memcpy.copyParams = *c, p.memcpy.copyCtx = x))
+ADD(cuGraphAddMemsetNode, CU_GRAPH_NODE_TYPE_MEMSET,
+    (DEPS, const CUDA_MEMSET_NODE_PARAMS *s, CUcontext x), s, p.memset = memset_v2(s, x))
+ADD(cuGraphAddHostNode, CU_GRAPH_NODE_TYPE_HOST, (DEPS, const CUDA_HOST_NODE_PARAMS *f), f,
+    (p.host.fn = f->fn, p.host.userData = f->userData))
+ADD(cuGraphAddChildGraphNode, CU_GRAPH_NODE_TYPE_GRAPH, (DEPS, CUgraph child), child,
+    p.graph.graph = child)
+ADD(cuGraphAddEmptyNode, CU_GRAPH_NODE_TYPE_EMPTY, (DEPS), true, (void)0)
+ADD(cuGraphAddEventRecordNode, CU_GRAPH_NODE_TYPE_EVENT_RECORD, (DEPS, CUevent e), e,
+    p.eventRecord.event = e)
+ADD(cuGraphAddEventWaitNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, (DEPS, CUevent e), e,
+    p.eventWait.event = e)
+ADD(cuGraphAddBatchMemOpNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+    (DEPS, const CUDA_BATCH_MEM_OP_NODE_PARAMS *b), b, memcpy(&p.memOp, b, sizeof *b))
 
 API(cuGraphCreate, (CUgraph * out, unsigned flags))
 {
@@ -565,7 +410,6 @@ API(cuGraphCreate, (CUgraph * out, unsigned flags))
 	g = graph_new();
 	if (!g)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
-	sim_handle_add(g, SIM_GRAPH);
 	*out = (CUgraph)g;
 	LEAVE(CUDA_SUCCESS);
 }
@@ -573,36 +417,200 @@ API(cuGraphCreate, (CUgraph * out, unsigned flags))
 API(cuGraphDestroy, (CUgraph h))
 {
 	ENTER();
-	if (!sim_handle_is(h, SIM_GRAPH))
+	GET_GRAPH(h, g);
+	if (g->parent || g->capturing)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	sim_handle_del(h);
-	graph_put((struct graph *)h);
+	graph_destroy(g);
 	LEAVE(CUDA_SUCCESS);
 }
 
-API(cuGraphAddEmptyNode, (CUgraphNode * out, CUgraph h, const CUgraphNode *d, size_t n))
+API(cuGraphDestroyNode, (CUgraphNode h))
 {
-	struct node *x;
+	ENTER();
+	GET_NODE(h, x);
+	struct graph *g = x->g;
+
+	if (g->capturing)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	while (x->ndep)
+		unlink_at(x, x->ndep - 1);
+	while (x->nout) {
+		struct node *to = x->out[x->nout - 1];
+		unsigned i = 0;
+
+		while (to->dep[i].n != x)
+			i++;
+		unlink_at(to, i);
+	}
+	memmove(g->node + x->index, g->node + x->index + 1,
+		(g->n - x->index - 1) * sizeof *g->node);
+	g->n--;
+	for (unsigned i = x->index; i < g->n; i++)
+		g->node[i]->index = i;
+	sim_handle_del(x);
+	node_free(x);
+	LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- clones ---- */
+
+struct graph *graph_clone(const struct graph *g)
+{
+	struct graph *c = graph_new();
+
+	if (!c)
+		return NULL;
+	c->origin = g->id;
+	for (unsigned i = 0; i < g->n; i++) {
+		const struct node *s = g->node[i];
+		struct node *x = node_make(s->type);
+
+		if (!x)
+			goto fail;
+		x->origin = s->id;
+		x->op = s->op;
+		op_get(x->op);
+		x->ev = s->ev;
+		x->own = s->own;
+		if (s->attr) {
+			x->attr = sim_alloc(NODE_ATTRS * sizeof *x->attr);
+			if (x->attr)
+				memcpy(x->attr, s->attr, NODE_ATTRS * sizeof *x->attr);
+		}
+		if (s->sub)
+			x->sub = graph_clone(s->sub);
+		if ((s->attr && !x->attr) || (s->sub && !x->sub) || !node_add(c, x, NULL, 0)) {
+			node_free(x);
+			goto fail;
+		}
+	}
+	/* Edges may point to nodes that were created later. */
+	for (unsigned i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < g->node[i]->ndep; k++)
+			if (!link_nodes(c->node[g->node[i]->dep[k].n->index], c->node[i],
+					&g->node[i]->dep[k].e))
+				goto fail;
+	return c;
+fail:
+	graph_destroy(c);
+	return NULL;
+}
+
+API(cuGraphClone, (CUgraph * out, CUgraph h))
+{
+	struct graph *c;
 
 	ENTER();
 	GET_GRAPH(h, g);
-	if (!out || (n && !d))
+	if (!out || g->capturing)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	for (size_t i = 0; i < n; i++)
-		if (!sim_handle_is(d[i], SIM_NODE) || ((struct node *)d[i])->g != g)
-			LEAVE(CUDA_ERROR_INVALID_VALUE);
-	x = node_new(g, N_EMPTY, (struct node *const *)d, (unsigned)n);
-	if (!x)
+	if (graph_holds(g, mem_or_cond))
+		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
+	c = graph_clone(g);
+	if (!c)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
-	*out = (CUgraphNode)x;
+	*out = (CUgraph)c;
 	LEAVE(CUDA_SUCCESS);
 }
 
+static struct node *copy_in(const struct graph *g, uint64_t id)
+{
+	struct node *r = NULL;
+
+	for (unsigned i = 0; i < g->n && !r; i++) {
+		if (g->node[i]->origin == id)
+			return g->node[i];
+		if (g->node[i]->sub)
+			r = copy_in(g->node[i]->sub, id);
+	}
+	return r;
+}
+
+API(cuGraphNodeFindInClone, (CUgraphNode * out, CUgraphNode h, CUgraph hc))
+{
+	struct node *r;
+
+	ENTER();
+	GET_NODE(h, x);
+	GET_GRAPH(hc, c);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	/* The node may have a copy of the same place. */
+	r = x->g->id == c->origin && x->index < c->n && c->node[x->index]->origin == x->id
+		    ? c->node[x->index]
+		    : copy_in(c, x->id);
+	if (!r)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	*out = (CUgraphNode)r;
+	LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- edges ---- */
+
+static unsigned edge_find(const struct node *from, const struct node *to)
+{
+	unsigned i;
+
+	for (i = 0; i < to->ndep && to->dep[i].n != from; i++)
+		;
+	return i;
+}
+
+static CUresult edit(CUgraph h, const CUgraphNode *from, const CUgraphNode *to,
+		     const CUgraphEdgeData *e, size_t n, bool add)
+{
+	ENTER();
+	GET_GRAPH(h, g);
+	if (n && (!from || !to))
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	for (size_t i = 0; i < n; i++) {
+		struct node *a = (struct node *)from[i], *b = (struct node *)to[i];
+		unsigned k;
+
+		if (!sim_handle_is(a, SIM_NODE) || !sim_handle_is(b, SIM_NODE) || a->g != g ||
+		    b->g != g || a == b)
+			LEAVE(CUDA_ERROR_INVALID_VALUE);
+		k = edge_find(a, b);
+		if (add ? k < b->ndep || !edge_ok(a, b, e ? &e[i] : NULL)
+			: k == b->ndep ||
+				  (e && memcmp(&e[i], &b->dep[k].e, sizeof(CUgraphEdgeData))))
+			LEAVE(CUDA_ERROR_INVALID_VALUE);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct node *a = (struct node *)from[i], *b = (struct node *)to[i];
+		unsigned k = edge_find(a, b);
+
+		/* The list itself may name an edge twice. */
+		if (add && k == b->ndep && !link_nodes(a, b, e ? &e[i] : NULL))
+			LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
+		if (!add && k < b->ndep)
+			unlink_at(b, k);
+	}
+	LEAVE(CUDA_SUCCESS);
+}
+ONE(cuGraphAddDependencies, (CUgraph g, const CUgraphNode *f, const CUgraphNode *t, size_t n),
+    edit(g, f, t, NULL, n, true))
+ONE(cuGraphAddDependencies_v2,
+    (CUgraph g, const CUgraphNode *f, const CUgraphNode *t, const CUgraphEdgeData *e, size_t n),
+    edit(g, f, t, e, n, true))
+ONE(cuGraphRemoveDependencies, (CUgraph g, const CUgraphNode *f, const CUgraphNode *t, size_t n),
+    edit(g, f, t, NULL, n, false))
+ONE(cuGraphRemoveDependencies_v2,
+    (CUgraph g, const CUgraphNode *f, const CUgraphNode *t, const CUgraphEdgeData *e, size_t n),
+    edit(g, f, t, e, n, false))
+
+/* ---- queries ---- */
+
+/*
+ * Lists: *n is the room on the way in, where there is an array, and the number
+ * of entries written on the way out; room beyond is cleared.  Without an array
+ * *n becomes the number there is.
+ */
 static CUresult nodes(CUgraph h, CUgraphNode *out, size_t *n, bool roots)
 {
 	size_t k = 0, room;
 
-	ENTER();
+	ENTER_QUIET();
 	GET_GRAPH(h, g);
 	if (!n)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
@@ -616,200 +624,309 @@ static CUresult nodes(CUgraph h, CUgraphNode *out, size_t *n, bool roots)
 	}
 	for (size_t i = k; i < room; i++)
 		out[i] = NULL;
-	*n = k;
+	*n = out && room < k ? room : k;
 	LEAVE(CUDA_SUCCESS);
 }
 ONE(cuGraphGetNodes, (CUgraph g, CUgraphNode *v, size_t *n), nodes(g, v, n, false))
 ONE(cuGraphGetRootNodes, (CUgraph g, CUgraphNode *v, size_t *n), nodes(g, v, n, true))
 
-static CUresult edges(CUgraph h, CUgraphNode *from, CUgraphNode *to, void *data, size_t *n)
+static bool plain(const CUgraphEdgeData *e)
+{
+	static const CUgraphEdgeData none;
+
+	return !memcmp(e, &none, sizeof none);
+}
+
+/* data: the form that tells edge data; without it, an edge that has some makes the query fail. */
+static CUresult edges(CUgraph h, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *data,
+		      size_t *n)
 {
 	size_t k = 0, room;
+	bool lossy = false;
 
-	ENTER();
+	ENTER_QUIET();
 	GET_GRAPH(h, g);
-	if (!n || !from != !to)
+	if (!n || !from != !to || (data && !from))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	room = from ? *n : 0;
 	for (unsigned i = 0; i < g->n; i++)
 		for (unsigned j = 0; j < g->node[i]->ndep; j++, k++)
 			if (k < room) {
-				from[k] = (CUgraphNode)g->node[i]->dep[j];
+				const struct dep *d = &g->node[i]->dep[j];
+
+				from[k] = (CUgraphNode)d->n;
 				to[k] = (CUgraphNode)g->node[i];
 				if (data)
-					memset((char *)data + 8 * k, 0, 8);
+					data[k] = d->e;
+				else
+					lossy |= !plain(&d->e);
 			}
-	*n = k;
-	LEAVE(CUDA_SUCCESS);
+	for (size_t i = k; i < room; i++) {
+		from[i] = to[i] = NULL;
+		if (data)
+			data[i] = (CUgraphEdgeData){0};
+	}
+	*n = from && room < k ? room : k;
+	LEAVE(lossy ? CUDA_ERROR_LOSSY_QUERY : CUDA_SUCCESS);
 }
 ONE(cuGraphGetEdges, (CUgraph g, CUgraphNode *f, CUgraphNode *t, size_t *n),
     edges(g, f, t, NULL, n))
 ONE(cuGraphGetEdges_v2, (CUgraph g, CUgraphNode *f, CUgraphNode *t, CUgraphEdgeData *e, size_t *n),
     edges(g, f, t, e, n))
 
-API(cuGraphNodeGetType, (CUgraphNode h, CUgraphNodeType * type))
+API(cuGraphNodeGetType, (CUgraphNode h, CUgraphNodeType *type))
 {
-	ENTER();
-	if (!sim_handle_is(h, SIM_NODE) || !type)
+	ENTER_QUIET();
+	GET_NODE(h, x);
+	if (!type)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	*type = (CUgraphNodeType)((struct node *)h)->type;
+	*type = (CUgraphNodeType)x->type;
 	LEAVE(CUDA_SUCCESS);
 }
 
-static CUresult node_deps(CUgraphNode h, CUgraphNode *out, void *data, size_t *n)
+static CUresult neighbours(CUgraphNode h, CUgraphNode *v, CUgraphEdgeData *data, size_t *n, bool in)
 {
-	struct node *x = (struct node *)h;
-	size_t room;
+	bool lossy = false;
+	size_t room, k;
 
-	ENTER();
-	if (!sim_handle_is(x, SIM_NODE) || !n)
+	ENTER_QUIET();
+	GET_NODE(h, x);
+	if (!n || (data && !v))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	room = out ? *n : 0;
-	for (size_t i = 0; i < room; i++)
-		out[i] = i < x->ndep ? (CUgraphNode)x->dep[i] : NULL;
-	if (data)
-		memset(data, 0, 8 * (room < x->ndep ? room : x->ndep));
-	*n = x->ndep;
-	LEAVE(CUDA_SUCCESS);
+	room = v ? *n : 0;
+	k = in ? x->ndep : x->nout;
+	for (size_t i = 0; i < room; i++) {
+		const struct node *y = i >= k ? NULL : in ? x->dep[i].n : x->out[i];
+		CUgraphEdgeData e = {0};
+
+		if (y)
+			e = in ? x->dep[i].e : y->dep[edge_find(x, y)].e;
+		v[i] = (CUgraphNode)y;
+		if (data)
+			data[i] = e;
+		else
+			lossy |= !plain(&e);
+	}
+	*n = v && room < k ? room : k;
+	LEAVE(lossy ? CUDA_ERROR_LOSSY_QUERY : CUDA_SUCCESS);
 }
 ONE(cuGraphNodeGetDependencies, (CUgraphNode x, CUgraphNode *v, size_t *n),
-    node_deps(x, v, NULL, n))
+    neighbours(x, v, NULL, n, true))
 ONE(cuGraphNodeGetDependencies_v2, (CUgraphNode x, CUgraphNode *v, CUgraphEdgeData *e, size_t *n),
-    node_deps(x, v, e, n))
+    neighbours(x, v, e, n, true))
+ONE(cuGraphNodeGetDependentNodes, (CUgraphNode x, CUgraphNode *v, size_t *n),
+    neighbours(x, v, NULL, n, false))
+ONE(cuGraphNodeGetDependentNodes_v2, (CUgraphNode x, CUgraphNode *v, CUgraphEdgeData *e, size_t *n),
+    neighbours(x, v, e, n, false))
 
-/* ---- executables ---- */
+/* ---- a node's parameters ---- */
 
-static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flags)
-{
-	struct gexec *e;
-
-	ENTER();
-	if (!sim_handle_is(h, SIM_GRAPH) || !out)
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	e = sim_alloc(sizeof *e);
-	if (!e)
-		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
-	/* Nodes and edges are only ever added, at the end: the count is the snapshot. */
-	e->g = (struct graph *)h;
-	e->g->refs++;
-	e->n = e->g->n;
-	e->flags = flags;
-	sim_handle_add(e, SIM_EXEC);
-	*out = (CUgraphExec)e;
-	LEAVE(CUDA_SUCCESS);
-}
-#define OLD_INSTANTIATE(name)                                                                      \
-	API(name, (CUgraphExec * out, CUgraph g, CUgraphNode * bad, char *log, size_t n))          \
-	{                                                                                          \
-		if (bad)                                                                           \
-			*bad = NULL;                                                               \
-		if (log && n)                                                                      \
-			*log = 0;                                                                  \
-		return instantiate(out, g, 0);                                                     \
-	}
-OLD_INSTANTIATE(cuGraphInstantiate)
-OLD_INSTANTIATE(cuGraphInstantiate_v2)
-ONE(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph g, unsigned long long flags),
-    instantiate(out, g, flags))
-
-API(cuGraphExecGetFlags, (CUgraphExec h, cuuint64_t *flags))
+static CUresult set_params(CUgraphNode h, const CUgraphNodeParams *p)
 {
 	ENTER();
-	if (!sim_handle_is(h, SIM_EXEC) || !flags)
+	if (!p)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	*flags = ((struct gexec *)h)->flags;
-	LEAVE(CUDA_SUCCESS);
-}
-
-API(cuGraphExecDestroy, (CUgraphExec h))
-{
-	struct gexec *e = (struct gexec *)h;
-
-	ENTER();
-	if (!sim_handle_is(e, SIM_EXEC))
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	sim_handle_del(e);
-	op_put(e->last);
-	graph_put(e->g);
-	sim_free(e);
-	LEAVE(CUDA_SUCCESS);
-}
-
-static struct op *copy_of(const struct op *t)
-{
-	struct op *op = op_new(t->ctx, (enum op_kind)t->kind, t->name, t->size);
-
-	if (!op)
-		return NULL;
-	memcpy(op->data, t->data, t->size);
-	op->step = t->step;
-	op->fini = t->fini;
-	op->clone = t->clone;
-	op->cost = t->cost;
-	op->always = t->always;
-	for (unsigned i = 0; i < t->nrng; i++)
-		op_range(op, t->rng[i].lo, t->rng[i].hi - t->rng[i].lo, t->rng[i].write);
-	if (op->clone)
-		op->clone(op);
-	return op;
-}
-
-static CUresult launch(bool pt, CUgraphExec h, CUstream s, bool upload)
-{
-	struct gexec *e = (struct gexec *)h;
-	struct op *first, *last, **made;
-	bool *leaf;
-	unsigned n;
-
-	ENTER();
-	GET_STREAM(s, pt, st);
-	if (!sim_handle_is(e, SIM_EXEC))
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	if (st->cap)
+	GET_TYPED(h, x, (unsigned)p->type);
+	switch ((int)p->type) {
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
 		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
-	n = upload ? 0 : e->n;
-	made = sim_alloc((n + 1) * sizeof *made);
-	leaf = sim_alloc(n + 1);
-	first = op_new(st->ctx, OP_GRAPH, "begin", 0);
-	last = op_new(st->ctx, OP_GRAPH, "end", 0);
-	if (!made || !leaf || !first || !last)
-		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
-	first->cost = last->cost = 0;
-	op_after(first, e->last);
-	op_get(first);
-	op_submit(first, st);
-	for (unsigned i = 0; i < n; i++) {
-		struct node *x = e->g->node[i];
-		struct op *op = x->op ? copy_of(x->op) : op_new(st->ctx, OP_MARK, "empty", 0);
-
-		if (!op)
-			continue;
-		op_after(op, first);
-		leaf[i] = true;
-		for (unsigned k = 0; k < x->ndep; k++) {
-			op_after(op, made[x->dep[k]->index]);
-			leaf[x->dep[k]->index] = false;
-		}
-		if (x->ev && sim_handle_is(x->ev, SIM_EVENT)) {
-			if (x->type == N_RECORD)
-				sim_event_record(x->ev, op);
-			else
-				op_after(op, x->ev->rec);
-		}
-		made[i] = op;
-		op_submit_bare(op);
+	default:
+		break;
 	}
-	for (unsigned i = 0; i < n; i++)
-		if (leaf[i])
-			op_after(last, made[i]);
-	op_put(first);
-	op_get(last);
-	op_put(e->last);
-	e->last = last;
-	op_submit(last, st);
-	sim_free(made);
-	sim_free(leaf);
+	LEAVE(node_fill(x, p));
+}
+ONE(cuGraphNodeSetParams, (CUgraphNode x, CUgraphNodeParams *p), set_params(x, p))
+
+#define SET(name, nodetype, params, given, set)                                                    \
+	API(name, params)                                                                          \
+	{                                                                                          \
+		CUgraphNodeParams p = {.type = nodetype};                                          \
+                                                                                                   \
+		if (!(given))                                                                      \
+			return CUDA_ERROR_INVALID_VALUE;                                           \
+		set;                                                                               \
+		return set_params(x, &p);                                                          \
+	}
+SET(cuGraphKernelNodeSetParams, CU_GRAPH_NODE_TYPE_KERNEL,
+    (CUgraphNode x, const CUDA_KERNEL_NODE_PARAMS_v1 *k), k, p.kernel = kernel_v3(k))
+SET(cuGraphKernelNodeSetParams_v2, CU_GRAPH_NODE_TYPE_KERNEL,
+    (CUgraphNode x, const CUDA_KERNEL_NODE_PARAMS *k), k, memcpy(&p.kernel, k, sizeof *k))
+SET(cuGraphMemcpyNodeSetParams, CU_GRAPH_NODE_TYPE_MEMCPY, (CUgraphNode x, const CUDA_MEMCPY3D *c),
+    c, p.memcpy.copyParams = *c)
+SET(cuGraphMemsetNodeSetParams, CU_GRAPH_NODE_TYPE_MEMSET,
+    (CUgraphNode x, const CUDA_MEMSET_NODE_PARAMS *s), s, p.memset = memset_v2(s, NULL))
+SET(cuGraphHostNodeSetParams, CU_GRAPH_NODE_TYPE_HOST,
+    (CUgraphNode x, const CUDA_HOST_NODE_PARAMS *f), f,
+    (p.host.fn = f->fn, p.host.userData = f->userData))
+SET(cuGraphEventRecordNodeSetEvent, CU_GRAPH_NODE_TYPE_EVENT_RECORD, (CUgraphNode x, CUevent e), e,
+    p.eventRecord.event = e)
+SET(cuGraphEventWaitNodeSetEvent, CU_GRAPH_NODE_TYPE_WAIT_EVENT, (CUgraphNode x, CUevent e), e,
+    p.eventWait.event = e)
+SET(cuGraphBatchMemOpNodeSetParams, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+    (CUgraphNode x, const CUDA_BATCH_MEM_OP_NODE_PARAMS *b), b, memcpy(&p.memOp, b, sizeof *b))
+
+API(cuGraphKernelNodeGetParams_v2, (CUgraphNode h, CUDA_KERNEL_NODE_PARAMS *out))
+{
+	CUDA_KERNEL_NODE_PARAMS_v3 p;
+
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_KERNEL);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	kernel_node_params(x->op, &p);
+	memcpy(out, &p, sizeof *out);
 	LEAVE(CUDA_SUCCESS);
 }
-BOTH(cuGraphLaunch, _ptsz, (CUgraphExec e, CUstream s), launch(pt, e, s, false))
-BOTH(cuGraphUpload, _ptsz, (CUgraphExec e, CUstream s), launch(pt, e, s, true))
+
+API(cuGraphKernelNodeGetParams, (CUgraphNode h, CUDA_KERNEL_NODE_PARAMS_v1 *out))
+{
+	CUDA_KERNEL_NODE_PARAMS_v3 p;
+
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_KERNEL);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	kernel_node_params(x->op, &p);
+	p.func = kernel_node_func(x->op);
+	memcpy(out, &p, sizeof *out);
+	LEAVE(CUDA_SUCCESS);
+}
+
+API(cuGraphMemcpyNodeGetParams, (CUgraphNode h, CUDA_MEMCPY3D *out))
+{
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_MEMCPY);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	copy_node_params(x->op, out);
+	LEAVE(CUDA_SUCCESS);
+}
+
+API(cuGraphMemsetNodeGetParams, (CUgraphNode h, CUDA_MEMSET_NODE_PARAMS *out))
+{
+	CUDA_MEMSET_NODE_PARAMS_v2 p;
+
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_MEMSET);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	set_node_params(x->op, &p);
+	memcpy(out, &p, sizeof *out);
+	LEAVE(CUDA_SUCCESS);
+}
+
+API(cuGraphHostNodeGetParams, (CUgraphNode h, CUDA_HOST_NODE_PARAMS *out))
+{
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_HOST);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	host_node_params(x->op, &out->fn, &out->userData);
+	LEAVE(CUDA_SUCCESS);
+}
+
+API(cuGraphBatchMemOpNodeGetParams, (CUgraphNode h, CUDA_BATCH_MEM_OP_NODE_PARAMS *out))
+{
+	CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 p;
+
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	memop_node_params(x->op, &p);
+	memcpy(out, &p, sizeof *out);
+	LEAVE(CUDA_SUCCESS);
+}
+
+static CUresult get_event(CUgraphNode h, CUevent *e, unsigned type)
+{
+	ENTER_QUIET();
+	GET_TYPED(h, x, type);
+	if (!e)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	*e = (CUevent)x->ev;
+	LEAVE(CUDA_SUCCESS);
+}
+ONE(cuGraphEventRecordNodeGetEvent, (CUgraphNode x, CUevent *e),
+    get_event(x, e, CU_GRAPH_NODE_TYPE_EVENT_RECORD))
+ONE(cuGraphEventWaitNodeGetEvent, (CUgraphNode x, CUevent *e),
+    get_event(x, e, CU_GRAPH_NODE_TYPE_WAIT_EVENT))
+
+API(cuGraphChildGraphNodeGetGraph, (CUgraphNode h, CUgraph *out))
+{
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_GRAPH);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	*out = (CUgraph)x->sub;
+	LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- attributes of kernel nodes ---- */
+
+static CUresult attr_set(struct node *x, int id, const CUlaunchAttributeValue *v)
+{
+	struct op *op;
+
+	if (!x->attr)
+		x->attr = sim_alloc(NODE_ATTRS * sizeof *x->attr);
+	op = op_copy(x->op);
+	if (!x->attr || !op) {
+		op_put(op);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	op->captured = true;
+	if (!kernel_node_attr(op, id, v)) {
+		op_put(op);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	x->attr[id] = *v;
+	op_put(x->op);
+	x->op = op;
+	return CUDA_SUCCESS;
+}
+
+API(cuGraphKernelNodeSetAttribute, (CUgraphNode h, CUkernelNodeAttrID id,
+				    const CUkernelNodeAttrValue *v))
+{
+	ENTER();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_KERNEL);
+	if (!v || (unsigned)id >= NODE_ATTRS)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	LEAVE(attr_set(x, (int)id, v));
+}
+
+API(cuGraphKernelNodeGetAttribute, (CUgraphNode h, CUkernelNodeAttrID id, CUkernelNodeAttrValue *v))
+{
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_KERNEL);
+	if (!v || (unsigned)id >= NODE_ATTRS)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (x->attr)
+		*v = x->attr[id];
+	else
+		memset(v, 0, sizeof *v);
+	kernel_node_attr_get(x->op, (int)id, v);
+	LEAVE(CUDA_SUCCESS);
+}
+
+API(cuGraphKernelNodeCopyAttributes, (CUgraphNode hd, CUgraphNode hs))
+{
+	CUresult r = CUDA_SUCCESS;
+
+	ENTER();
+	GET_TYPED(hd, d, CU_GRAPH_NODE_TYPE_KERNEL);
+	GET_TYPED(hs, s, CU_GRAPH_NODE_TYPE_KERNEL);
+	for (int i = 0; i < NODE_ATTRS && s->attr && r == CUDA_SUCCESS; i++) {
+		CUlaunchAttributeValue none = {0};
+
+		if (memcmp(&s->attr[i], &none, sizeof none))
+			r = attr_set(d, i, &s->attr[i]);
+		else if (d->attr)
+			d->attr[i] = none;
+	}
+	LEAVE(r);
+}

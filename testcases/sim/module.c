@@ -1183,6 +1183,10 @@ struct launch {
 	bool wr, checked;
 	uint64_t looks; /* at a clock */
 	uint64_t threads;
+	const void *given;   /* handle that the program launched: function or kernel */
+	bool packed;	     /* parameters came as one buffer */
+	void *packed_form[5]; /* and are told so */
+	void **ptrs;	     /* told to those who ask a graph node; made when they do */
 	char params[];
 };
 
@@ -1351,6 +1355,7 @@ static void kernel_fini(struct op *op)
 	if (l->mod)
 		mod_put(l->mod);
 	l->mod = NULL;
+	sim_free(l->ptrs);
 }
 
 static void kernel_clone(struct op *op)
@@ -1358,6 +1363,7 @@ static void kernel_clone(struct op *op)
 	struct launch *l = op->data;
 
 	l->el = NULL;
+	l->ptrs = NULL;
 	l->mod->refs++;
 }
 
@@ -1419,6 +1425,8 @@ static CUresult prepare(struct ctx *c, const void *fh, const unsigned dims[7], v
 		memcpy(l->params, buf, size < pf->param_bytes ? size : pf->param_bytes);
 	}
 	l->f = f;
+	l->given = fh;
+	l->packed = !params && buf;
 	l->mod = f->mod;
 	f->mod->refs++;
 	l->threads = blocks * threads < 4096 ? blocks * threads : 4096;
@@ -1501,6 +1509,10 @@ CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, v
 	r = prepare(st->ctx, f, dims, params, extra, coop, cluster, &op);
 	if (r != CUDA_SUCCESS)
 		LEAVE(r);
+	if (st->cap) {
+		cap_kernel(op, st, attrs, nattrs);
+		LEAVE(CUDA_SUCCESS);
+	}
 	/* Fires when the kernel has started at the latest: what precedes it is done, no more. */
 	for (int i = 0; i < 2; i++)
 		if (early[i]) {
@@ -1514,6 +1526,109 @@ CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, v
 		}
 	op_submit(op, st);
 	LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- kernel nodes ---- */
+
+CUresult kernel_node_op(const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct op **out)
+{
+	static const unsigned none[3];
+	const unsigned dims[7] = {p->gridDimX,	p->gridDimY,  p->gridDimZ,	 p->blockDimX,
+				  p->blockDimY, p->blockDimZ, p->sharedMemBytes};
+	const void *h = p->func ? (const void *)p->func : (const void *)p->kern;
+	struct ctx *c;
+	CUresult r = sim_get_ctx(&c);
+
+	if (sim_handle_is(h, SIM_FUNC))
+		c = ((const struct func *)h)->mod->ctx;
+	else if (p->ctx && !sim_handle_is(p->ctx, SIM_CTX))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	else if (p->ctx)
+		c = (struct ctx *)p->ctx;
+	else if (r != CUDA_SUCCESS)
+		return r;
+	if (c->error)
+		return c->error;
+	return prepare(c, h, dims, p->kernelParams, p->extra, false, none, out);
+}
+
+void kernel_node_params(const struct op *op, CUDA_KERNEL_NODE_PARAMS_v3 *p)
+{
+	struct launch *l = op->data;
+	const struct ptx_func *pf = exec_func_ptx(l->f->ef);
+	bool func = sim_handle_is(l->given, SIM_FUNC) || !sim_handle_is(l->given, SIM_KERNEL);
+
+	*p = (CUDA_KERNEL_NODE_PARAMS_v3){
+		.func = func ? (CUfunction)l->f : NULL,
+		.kern = func ? NULL : (CUkernel)l->given,
+		.ctx = (CUcontext)op->ctx,
+		.gridDimX = l->cfg.grid[0],
+		.gridDimY = l->cfg.grid[1],
+		.gridDimZ = l->cfg.grid[2],
+		.blockDimX = l->cfg.block[0],
+		.blockDimY = l->cfg.block[1],
+		.blockDimZ = l->cfg.block[2],
+		.sharedMemBytes = (unsigned)l->cfg.shared,
+	};
+	if (l->packed) {
+		void *form[5] = {CU_LAUNCH_PARAM_BUFFER_POINTER, l->params,
+				 CU_LAUNCH_PARAM_BUFFER_SIZE, &l->cfg.params_size,
+				 CU_LAUNCH_PARAM_END};
+
+		memcpy(l->packed_form, form, sizeof form);
+		p->extra = l->packed_form;
+		return;
+	}
+	if (!l->ptrs && pf->nparams) {
+		l->ptrs = sim_alloc(pf->nparams * sizeof *l->ptrs);
+		for (uint32_t i = 0; l->ptrs && i < pf->nparams; i++)
+			l->ptrs[i] = l->params + pf->params[i]->offset;
+	}
+	p->kernelParams = l->ptrs;
+}
+
+/* The function, where the older structures have no room for a kernel. */
+CUfunction kernel_node_func(const struct op *op)
+{
+	return (CUfunction)((struct launch *)op->data)->f;
+}
+
+/* Attributes that change what runs; false: the value is not possible. */
+bool kernel_node_attr(struct op *op, int id, const CUlaunchAttributeValue *v)
+{
+	struct launch *l = op->data;
+	const unsigned *g = l->cfg.grid;
+	unsigned x, y, z;
+
+	switch (id) {
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		l->cfg.cooperative = v->cooperative != 0;
+		return true;
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+		x = v->clusterDim.x;
+		y = v->clusterDim.y;
+		z = v->clusterDim.z;
+		if (!x || !y || !z || g[0] % x || g[1] % y || g[2] % z || x * y * z > 16)
+			return false;
+		l->cfg.cluster[0] = x;
+		l->cfg.cluster[1] = y;
+		l->cfg.cluster[2] = z;
+		return true;
+	}
+	return true;
+}
+
+void kernel_node_attr_get(const struct op *op, int id, CUlaunchAttributeValue *v)
+{
+	const struct launch *l = op->data;
+
+	if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+		v->cooperative = l->cfg.cooperative;
+	} else if (id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+		v->clusterDim.x = l->cfg.cluster[0];
+		v->clusterDim.y = l->cfg.cluster[1];
+		v->clusterDim.z = l->cfg.cluster[2];
+	}
 }
 
 #define DIMS                                                                                       \

@@ -227,7 +227,7 @@ bool op_reaches(struct op *from, struct op *to)
 
 static struct strm *home(const struct op *op)
 {
-	return op->st ? op->st : &bare;
+	return op->st ? op->st : op->lane ? op->lane : &bare;
 }
 
 static void busy_remove(struct strm *s)
@@ -500,7 +500,7 @@ static struct op *pick_rival(struct op *x, uint64_t search)
 	     s = newest ? s->busy_prev : s->busy_next) {
 		bool near;
 
-		if (s == x->st || s->last->seq < x->seq)
+		if ((s == home(x) && s != &bare) || s->last->seq < x->seq)
 			continue;
 		near = in_box(x, s);
 		if (!near && (sim_opt.seed == 1 || mix(x->seq, s->last->seq) & 3))

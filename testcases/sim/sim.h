@@ -8,7 +8,7 @@
  *   stream.c  streams, events, host functions, stream memory operations
  *   copy.c    copies and sets
  *   module.c  PTX modules, functions, launches (interpreter: exec.c)
- *   graph.c   capture and graphs, as far as they go
+ *   graph.c   graphs: construction, queries, parameters; capture.c, gexec.c: see graph.h
  *   stubs.c   every other exported name
  *
  * One lock (sim_lock) guards everything.  An entry point takes it with ENTER()
@@ -138,6 +138,7 @@ struct op {
 	bool onpath, yielded, blocked, needs; /* scheduler's marks */
 	uint64_t visit, stuck;
 	struct strm *st; /* NULL for nodes of a graph */
+	struct strm *lane; /* of a node: where it queues, a part of its launch; or NULL */
 	struct ctx *ctx;
 	const char *name; /* for the trace; lives as long as the operation */
 	struct op **dep, *dep0[OP_DEPS];
@@ -263,6 +264,7 @@ struct strm {
 	uint64_t lo, hi;		    /* all their bytes lie in here */
 	struct capture *cap;		    /* this stream captures */
 	struct node **cap_dep;		    /* what the next node depends on */
+	CUgraphEdgeData *cap_edge;	    /* how */
 	unsigned cap_n;
 };
 
@@ -290,6 +292,7 @@ struct ev {
 	bool captured; /* last recorded in the capture cap_id */
 	uint64_t cap_id;
 	struct node **cap_dep;
+	CUgraphEdgeData *cap_edge;
 	unsigned cap_n;
 };
 
@@ -299,8 +302,12 @@ extern struct ctx *sim_primary[SIM_MAX_DEVS];
 struct ctx *sim_current(void); /* of this thread, or NULL */
 /* The current context, usable: INVALID_CONTEXT, CONTEXT_IS_DESTROYED, its sticky error. */
 CUresult sim_get_ctx(struct ctx **c);
-/* Resolves a stream handle, 0, 1, 2 included; checks its context's sticky error. */
+/*
+ * Resolves a stream handle, 0, 1, 2 included; checks its context's sticky error,
+ * and that no capture is in the way.  _any: whatever captures, for queries.
+ */
 CUresult sim_get_stream(CUstream h, bool pt, struct strm **st);
+CUresult sim_get_stream_any(CUstream h, bool pt, struct strm **st);
 struct strm *sim_stream_new(struct ctx *c, unsigned flags, int prio);
 struct strm *sim_thread_stream(struct ctx *c);
 void sim_ctx_fail(struct ctx *c, CUresult why); /* makes it sticky */
@@ -377,13 +384,38 @@ CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, v
 		    void **extra, const CUlaunchAttribute *attrs, unsigned nattrs, bool coop);
 void module_ctx_gone(struct ctx *c);
 
-/* capture (graph.c) */
+/*
+ * Graph nodes: templates of operations from parameters, and back; what an
+ * executable's node may change into.
+ */
+CUresult kernel_node_op(const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct op **out);
+void kernel_node_params(const struct op *op, CUDA_KERNEL_NODE_PARAMS_v3 *p);
+CUfunction kernel_node_func(const struct op *op);
+bool kernel_node_attr(struct op *op, int id, const CUlaunchAttributeValue *v);
+void kernel_node_attr_get(const struct op *op, int id, CUlaunchAttributeValue *v);
+CUresult copy_node_op(struct ctx *c, const CUDA_MEMCPY3D *p, struct op **out);
+void copy_node_params(const struct op *op, CUDA_MEMCPY3D *p);
+bool copy_node_update(const struct op *was, const struct op *now, bool single);
+CUresult set_node_op(struct ctx *c, const CUDA_MEMSET_NODE_PARAMS_v2 *p, struct op **out);
+void set_node_params(const struct op *op, CUDA_MEMSET_NODE_PARAMS_v2 *p);
+bool set_node_update(const struct op *was, const struct op *now);
+CUresult host_node_op(struct ctx *c, CUhostFn fn, void *user, struct op **out);
+void host_node_params(const struct op *op, CUhostFn *fn, void **user);
+CUresult memop_node_op(struct ctx *c, unsigned n, const CUstreamBatchMemOpParams *p,
+		       unsigned flags, struct op **out);
+void memop_node_params(const struct op *op, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p);
+
+/* capture (capture.c) */
 bool cap_take(struct op *op,
 	      struct strm *st); /* the stream captures: the operation became a node */
+/* A kernel on a stream that captures: op_submit(), and what its attributes say. */
+void cap_kernel(struct op *op, struct strm *st, const CUlaunchAttribute *at, unsigned n);
 CUresult cap_record(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_wait(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_check(struct ctx *c);  /* a call that no capture may see */
-CUresult cap_legacy(struct ctx *c); /* the legacy stream is used */
+CUresult cap_legacy(struct ctx *c, bool look); /* the legacy stream is used, or asked about */
+CUresult cap_event(const struct ev *e);	       /* the host asks for an event */
+bool cap_invalid(const struct strm *st);
 void cap_invalidate(struct strm *st);
 void cap_stream_gone(struct strm *st);
 void sim_event_record(struct ev *e, struct op *op); /* op is the event's record from now on */

@@ -44,6 +44,7 @@ void sim_streams_reap(struct ctx *c)
 		if (s->dead && !sim_tail(s)) {
 			*p = s->next;
 			sim_free(s->cap_dep);
+			sim_free(s->cap_edge);
 			sim_free(s);
 		} else {
 			p = &s->next;
@@ -71,7 +72,7 @@ struct strm *sim_thread_stream(struct ctx *c)
 	return s;
 }
 
-CUresult sim_get_stream(CUstream h, bool pt, struct strm **out)
+static CUresult resolve(CUstream h, bool pt, struct strm **out, bool look)
 {
 	struct strm *s = (struct strm *)h;
 	struct ctx *c;
@@ -87,7 +88,7 @@ CUresult sim_get_stream(CUstream h, bool pt, struct strm **out)
 			s = c->legacy;
 		*out = s;
 		if (s && s->legacy)
-			return cap_legacy(c);
+			return cap_legacy(c, look);
 		return s ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (!sim_handle_is(s, SIM_STREAM))
@@ -96,13 +97,27 @@ CUresult sim_get_stream(CUstream h, bool pt, struct strm **out)
 	return s->ctx->error;
 }
 
-#define GET_STREAM(h, pt, st)                                                                      \
+CUresult sim_get_stream(CUstream h, bool pt, struct strm **out)
+{
+	CUresult r = resolve(h, pt, out, false);
+
+	return r == CUDA_SUCCESS && cap_invalid(*out) ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : r;
+}
+
+CUresult sim_get_stream_any(CUstream h, bool pt, struct strm **out)
+{
+	return resolve(h, pt, out, true);
+}
+
+#define GET_STREAM_BY(get, h, pt, st)                                                              \
 	struct strm *st = NULL;                                                                    \
 	do {                                                                                       \
-		CUresult get_ = sim_get_stream(h, pt, &st);                                        \
+		CUresult get_ = get(h, pt, &st);                                                   \
 		if (get_ != CUDA_SUCCESS)                                                          \
 			LEAVE(get_);                                                               \
 	} while (0)
+#define GET_STREAM(h, pt, st)	  GET_STREAM_BY(sim_get_stream, h, pt, st)
+#define GET_STREAM_ANY(h, pt, st) GET_STREAM_BY(sim_get_stream_any, h, pt, st)
 
 static CUresult stream_create(CUstream *out, unsigned flags, int prio)
 {
@@ -204,7 +219,7 @@ BOTH(cuStreamQuery, _ptsz, (CUstream s), stream_query(pt, s))
 static CUresult stream_info(bool pt, CUstream h, void *out, int what)
 {
 	ENTER_QUIET();
-	GET_STREAM(h, pt, st);
+	GET_STREAM_ANY(h, pt, st);
 	if (!out)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	switch (what) {
@@ -237,7 +252,7 @@ BOTH(cuStreamGetCtx_v2, _ptsz, (CUstream s, CUcontext *v, CUgreenCtx *g),
 static CUresult stream_attr(bool pt, CUstream h, int id, void *v, bool set)
 {
 	ENTER();
-	GET_STREAM(h, pt, st);
+	GET_STREAM_ANY(h, pt, st);
 	if (!v)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	if (id == CU_LAUNCH_ATTRIBUTE_PRIORITY) {
@@ -272,6 +287,7 @@ static void ev_free(struct ev *e)
 		return;
 	op_put(e->rec);
 	sim_free(e->cap_dep);
+	sim_free(e->cap_edge);
 	sim_free(e);
 }
 
@@ -416,7 +432,7 @@ API(cuEventQuery, (CUevent h))
 	ENTER_QUIET();
 	if (!sim_handle_is(e, SIM_EVENT))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
-	if (e->captured)
+	if (cap_event(e) != CUDA_SUCCESS)
 		LEAVE(CUDA_ERROR_CAPTURED_EVENT);
 	c = e->ctx;
 	if (c->error)
@@ -439,7 +455,7 @@ API(cuEventSynchronize, (CUevent h))
 	ENTER();
 	if (!sim_handle_is(e, SIM_EVENT))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
-	if (e->captured)
+	if (cap_event(e) != CUDA_SUCCESS)
 		LEAVE(CUDA_ERROR_CAPTURED_EVENT);
 	c = e->ctx;
 	if (c->error)
@@ -637,6 +653,32 @@ static enum step host_step(struct op *op)
 	return h->done || sim_wait_host(&host_done_cv, &h->done, 50) ? STEP_DONE : STEP_WAIT;
 }
 
+CUresult host_node_op(struct ctx *c, CUhostFn fn, void *user, struct op **out)
+{
+	struct op *op;
+	struct host *h;
+
+	if (!fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	op = op_new(c, OP_HOSTFN, "", sizeof *h);
+	if (!op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	h = op->data;
+	h->fn = fn;
+	h->user = user;
+	op->step = host_step;
+	*out = op;
+	return CUDA_SUCCESS;
+}
+
+void host_node_params(const struct op *op, CUhostFn *fn, void **user)
+{
+	const struct host *h = op->data;
+
+	*fn = h->fn;
+	*user = h->user;
+}
+
 static CUresult host_func(bool pt, CUstream s, CUhostFn fn, CUstreamCallback cb, void *user,
 			  unsigned flags)
 {
@@ -673,12 +715,14 @@ BOTH(cuStreamAddCallback, _ptsz, (CUstream s, CUstreamCallback cb, void *user, u
 
 struct memop {
 	unsigned n, at;
-	struct {
-		int op;
-		uint64_t addr, value;
-		unsigned flags;
-	} v[];
+	CUstreamBatchMemOpParams v[];
 };
+
+static bool memop_wide(const CUstreamBatchMemOpParams *p)
+{
+	return p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
+	       p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+}
 
 static bool satisfied(uint64_t have, uint64_t want, unsigned flags, bool wide)
 {
@@ -700,10 +744,11 @@ static enum step memop_step(struct op *op)
 	struct memop *m = op->data;
 
 	for (; m->at < m->n; m->at++) {
-		uint64_t addr = m->v[m->at].addr, val = m->v[m->at].value, have = 0;
-		int o = m->v[m->at].op;
-		bool wide =
-			o == CU_STREAM_MEM_OP_WAIT_VALUE_64 || o == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+		const CUstreamBatchMemOpParams *p = &m->v[m->at];
+		bool wide = memop_wide(p);
+		uint64_t addr = p->waitValue.address, have = 0;
+		uint64_t val = wide ? p->waitValue.value64 : p->waitValue.value;
+		int o = p->operation;
 		bool write = o == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
 			     o == CU_STREAM_MEM_OP_WRITE_VALUE_64;
 
@@ -724,58 +769,67 @@ static enum step memop_step(struct op *op)
 			sim_ctx_fail(op->ctx, CUDA_ERROR_ILLEGAL_ADDRESS);
 			return STEP_DONE;
 		}
-		if (!satisfied(have, val, m->v[m->at].flags, wide))
+		if (!satisfied(have, val, p->waitValue.flags, wide))
 			return STEP_WAIT;
 	}
 	return STEP_DONE;
 }
 
-static CUresult mem_ops(bool pt, CUstream s, unsigned n, const CUstreamBatchMemOpParams *p,
-			unsigned flags)
+CUresult memop_node_op(struct ctx *c, unsigned n, const CUstreamBatchMemOpParams *p,
+		       unsigned flags, struct op **out)
 {
 	struct memop *m;
 	struct op *op;
 	bool wait = false;
 
-	ENTER();
-	GET_STREAM(s, pt, st);
 	if (!n || n > 256 || !p || flags)
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
+		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned i = 0; i < n; i++) {
-		bool wide = p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
-			    p[i].operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+		unsigned size = memop_wide(&p[i]) ? 8 : 4;
 		struct alloc *a;
 
 		if (p[i].operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES ||
 		    p[i].operation == CU_STREAM_MEM_OP_BARRIER)
 			continue;
 		if (p[i].operation < 1 || p[i].operation > 5)
-			LEAVE(CUDA_ERROR_INVALID_VALUE);
+			return CUDA_ERROR_INVALID_VALUE;
 		wait |= p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
 			p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
 		a = mem_find(p[i].waitValue.address);
-		if (!a || a->kind == MEM_MANAGED || p[i].waitValue.address % (wide ? 8 : 4) ||
-		    p[i].waitValue.address + (wide ? 8 : 4) > a->lo + a->size)
-			LEAVE(CUDA_ERROR_INVALID_VALUE);
+		if (!a || a->kind == MEM_MANAGED || p[i].waitValue.address % size ||
+		    p[i].waitValue.address + size > a->lo + a->size)
+			return CUDA_ERROR_INVALID_VALUE;
 	}
-	op = op_new(st->ctx, wait ? OP_WAIT_VALUE : OP_WRITE_VALUE, "",
-		    sizeof *m + n * sizeof m->v[0]);
+	op = op_new(c, wait ? OP_WAIT_VALUE : OP_WRITE_VALUE, "", sizeof *m + n * sizeof m->v[0]);
 	if (!op)
-		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	m = op->data;
 	m->n = n;
-	for (unsigned i = 0; i < n; i++) {
-		bool wide = p[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
-			    p[i].operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-
-		m->v[i].op = p[i].operation;
-		m->v[i].addr = p[i].waitValue.address;
-		m->v[i].value = wide ? p[i].waitValue.value64 : p[i].waitValue.value;
-		m->v[i].flags = p[i].waitValue.flags;
-	}
+	memcpy(m->v, p, n * sizeof *p);
 	op->step = memop_step;
-	op_submit(op, st);
-	LEAVE(CUDA_SUCCESS);
+	*out = op;
+	return CUDA_SUCCESS;
+}
+
+void memop_node_params(const struct op *op, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)
+{
+	struct memop *m = op->data;
+
+	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){(CUcontext)op->ctx, m->n, m->v, 0};
+}
+
+static CUresult mem_ops(bool pt, CUstream s, unsigned n, const CUstreamBatchMemOpParams *p,
+			unsigned flags)
+{
+	struct op *op;
+	CUresult r;
+
+	ENTER();
+	GET_STREAM(s, pt, st);
+	r = memop_node_op(st->ctx, n, p, flags, &op);
+	if (r == CUDA_SUCCESS)
+		op_submit(op, st);
+	LEAVE(r);
 }
 
 static CUresult mem_op(bool pt, CUstream s, int o, CUdeviceptr addr, uint64_t v, unsigned flags)

@@ -565,8 +565,13 @@ static void capture_errors(void)
 	CU(cuEventRecord(e, s));
 	CU(cuStreamWaitEvent(t, e, 0));
 	CU(cuMemsetD32Async(d, 2, 1, t));
-	FAILS(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(e));
 	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &g));
+	/* The host asks for an event of the capture. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuEventRecord(e, s));
+	FAILS(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(e));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuMemsetD32Async(d, 1, 1, s));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
 	/* An event from outside. */
 	CU(cuEventRecord(out, t));
 	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));

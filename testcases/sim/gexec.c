@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executable graphs: instantiation and launches.
+ *
+ * An executable refers to the templates that its graph's nodes had when it was
+ * made.  A launch puts copies of them between a begin and an end marker of the
+ * launching stream, ordered by the graph's edges; a launch of an executable
+ * comes after its previous one.  Copies queue up in lanes, chains of nodes that
+ * follow each other: to the scheduler they are what streams are, so that it need
+ * not look at pairs of nodes that are in order anyway.
+ *
+ * A programmatic edge is an edge like any other here.  A launch-order edge makes
+ * its target wait for what its source waits for, and no more.
+ */
+#include "graph.h"
+
+#include <stdlib.h>
+
+struct xdep {
+	unsigned at; /* in the executable's nodes */
+	CUgraphEdgeData e;
+};
+
+struct xnode {
+	uint64_t origin; /* id of the node it was made from */
+	unsigned type;
+	bool enabled, leaf;
+	bool begun; /* others wait for its start: launch-order edges */
+	struct op *op;
+	struct ev *ev;
+	struct xgraph *sub;
+	unsigned dep, ndep; /* in xgraph.dep */
+	unsigned lane;
+};
+
+struct xgraph {
+	struct xnode *v; /* as in the graph: order of creation */
+	unsigned n, lanes;
+	struct xdep *dep;
+	unsigned *order; /* a topological one */
+};
+
+struct gexec {
+	struct xgraph *x;
+	unsigned long long flags;
+	struct op *last; /* end of its latest launch */
+};
+
+/* ---- instantiation ---- */
+
+static void xgraph_free(struct xgraph *x)
+{
+	if (!x)
+		return;
+	for (unsigned i = 0; i < x->n && x->v; i++) {
+		op_put(x->v[i].op);
+		xgraph_free(x->v[i].sub);
+	}
+	sim_free(x->v);
+	sim_free(x->dep);
+	sim_free(x->order);
+	sim_free(x);
+}
+
+/* Order of creation as far as edges allow.  The node at which a cycle was found, or NULL. */
+static struct node *sort(const struct graph *g, struct xgraph *x)
+{
+	struct {
+		struct node *n;
+		unsigned at;
+	} *stack = sim_alloc((g->n + 1) * sizeof *stack);
+	uint64_t open = graph_mark(), closed = graph_mark();
+	struct node *bad = stack ? NULL : g->node[0];
+	unsigned k = 0, top;
+
+	for (unsigned i = 0; i < g->n && !bad; i++) {
+		if (g->node[i]->mark == closed)
+			continue;
+		stack[0].n = g->node[i];
+		stack[0].at = 0;
+		stack[0].n->mark = open;
+		top = 1;
+		while (top && !bad) {
+			struct node *n = stack[top - 1].n, *d;
+
+			if (stack[top - 1].at == n->ndep) {
+				n->mark = closed;
+				x->order[k++] = n->index;
+				top--;
+				continue;
+			}
+			d = n->dep[stack[top - 1].at++].n;
+			if (d->mark == open) {
+				bad = d;
+			} else if (d->mark != closed) {
+				d->mark = open;
+				stack[top].n = d;
+				stack[top++].at = 0;
+			}
+		}
+	}
+	sim_free(stack);
+	return bad;
+}
+
+static void lanes(struct xgraph *x)
+{
+	bool *tail = sim_alloc(x->n + 1); /* is the node its lane's last so far? */
+
+	for (unsigned k = 0; k < x->n; k++) {
+		struct xnode *n = &x->v[x->order[k]];
+
+		n->lane = UINT32_MAX;
+		for (unsigned i = 0; tail && i < n->ndep && n->lane == UINT32_MAX; i++) {
+			unsigned d = x->dep[n->dep + i].at;
+
+			if (tail[d]) {
+				tail[d] = false;
+				n->lane = x->v[d].lane;
+			}
+		}
+		if (n->lane == UINT32_MAX)
+			n->lane = x->lanes++;
+		if (tail)
+			tail[x->order[k]] = true;
+	}
+	sim_free(tail);
+}
+
+static struct xgraph *xgraph_make(const struct graph *g, CUgraphInstantiateResult *why,
+				  struct node **bad)
+{
+	struct xgraph *x = sim_alloc(sizeof *x);
+	unsigned deps = 0;
+
+	if (!x)
+		return NULL;
+	for (unsigned i = 0; i < g->n; i++)
+		deps += g->node[i]->ndep;
+	x->n = g->n;
+	x->v = sim_alloc((g->n + 1) * sizeof *x->v);
+	x->order = sim_alloc((g->n + 1) * sizeof *x->order);
+	x->dep = sim_alloc((deps + 1) * sizeof *x->dep);
+	if (!x->v || !x->order || !x->dep)
+		goto fail;
+	*bad = sort(g, x);
+	if (*bad) {
+		*why = CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE;
+		goto fail;
+	}
+	deps = 0;
+	for (unsigned i = 0; i < g->n; i++) {
+		const struct node *s = g->node[i];
+		struct xnode *n = &x->v[i];
+
+		n->origin = s->id;
+		n->type = s->type;
+		n->enabled = true;
+		n->leaf = !s->nout;
+		n->op = s->op;
+		op_get(n->op);
+		n->ev = s->ev;
+		n->dep = deps;
+		n->ndep = s->ndep;
+		for (unsigned k = 0; k < s->ndep; k++)
+			x->dep[deps++] = (struct xdep){s->dep[k].n->index, s->dep[k].e};
+		for (unsigned k = 0; k < s->ndep; k++)
+			if (s->dep[k].e.from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER)
+				x->v[s->dep[k].n->index].begun = true;
+		if (s->sub) {
+			n->sub = xgraph_make(s->sub, why, bad);
+			if (!n->sub)
+				goto fail;
+		}
+	}
+	lanes(x);
+	return x;
+fail:
+	xgraph_free(x);
+	return NULL;
+}
+
+#define ALL_FLAGS                                                                                  \
+	(CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |    \
+	 CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
+
+static CUresult launch_at(struct gexec *e, struct strm *st, bool upload);
+
+/* pt: as its stream form; st: where it is uploaded to, where it is. */
+static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flags, bool params,
+			    bool pt, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
+{
+	CUgraphInstantiateResult why = CUDA_GRAPH_INSTANTIATE_ERROR;
+	struct graph *g = (struct graph *)h;
+	struct node *bad = NULL;
+	struct strm *st = NULL;
+	CUresult r = CUDA_SUCCESS;
+	struct gexec *e;
+
+	ENTER();
+	if (p) {
+		p->hErrNode_out = NULL;
+		p->result_out = why;
+	}
+	if (!sim_handle_is(g, SIM_GRAPH) || !out || g->capturing || flags & ~ALL_FLAGS ||
+	    (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && !params))
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
+	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) {
+		r = sim_get_stream(p->hUploadStream, pt, &st);
+		if (r != CUDA_SUCCESS)
+			LEAVE(r);
+	}
+	e = sim_alloc(sizeof *e);
+	if (!e)
+		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
+	e->x = xgraph_make(g, &why, &bad);
+	if (!e->x) {
+		sim_free(e);
+		if (p) {
+			p->hErrNode_out = (CUgraphNode)bad;
+			p->result_out = why;
+		}
+		LEAVE(bad ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
+	}
+	e->flags = flags;
+	sim_handle_add(e, SIM_EXEC);
+	*out = (CUgraphExec)e;
+	if (st)
+		r = launch_at(e, st, true);
+	if (p)
+		p->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+	LEAVE(r);
+}
+#define OLD_INSTANTIATE(name)                                                                      \
+	API(name, (CUgraphExec * out, CUgraph g, CUgraphNode * bad, char *log, size_t n))          \
+	{                                                                                          \
+		CUDA_GRAPH_INSTANTIATE_PARAMS p = {0};                                             \
+		CUresult r = instantiate(out, g, 0, false, false, &p);                             \
+                                                                                                   \
+		if (bad)                                                                           \
+			*bad = p.hErrNode_out;                                                     \
+		if (log && n)                                                                      \
+			*log = 0;                                                                  \
+		return r;                                                                          \
+	}
+OLD_INSTANTIATE(cuGraphInstantiate)
+OLD_INSTANTIATE(cuGraphInstantiate_v2)
+ONE(cuGraphInstantiateWithFlags, (CUgraphExec * out, CUgraph g, unsigned long long flags),
+    instantiate(out, g, flags, false, false, NULL))
+BOTH(cuGraphInstantiateWithParams, _ptsz,
+     (CUgraphExec * out, CUgraph g, CUDA_GRAPH_INSTANTIATE_PARAMS *p),
+     (p ? instantiate(out, g, p->flags, true, pt, p) : CUDA_ERROR_INVALID_VALUE))
+
+#define GET_EXEC(h, e)                                                                             \
+	struct gexec *e = (struct gexec *)(h);                                                     \
+	do {                                                                                       \
+		if (!sim_handle_is(e, SIM_EXEC))                                                   \
+			LEAVE(CUDA_ERROR_INVALID_VALUE);                                           \
+	} while (0)
+
+API(cuGraphExecGetFlags, (CUgraphExec h, cuuint64_t *flags))
+{
+	ENTER_QUIET();
+	GET_EXEC(h, e);
+	if (!flags)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	*flags = e->flags;
+	LEAVE(CUDA_SUCCESS);
+}
+
+/* What is queued has all that it needs. */
+API(cuGraphExecDestroy, (CUgraphExec h))
+{
+	ENTER();
+	GET_EXEC(h, e);
+	sim_handle_del(e);
+	op_put(e->last);
+	xgraph_free(e->x);
+	sim_free(e);
+	LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- launches ---- */
+
+struct op *op_copy(const struct op *t)
+{
+	struct op *op = op_new(t->ctx, (enum op_kind)t->kind, t->name, t->size);
+
+	if (!op)
+		return NULL;
+	memcpy(op->data, t->data, t->size);
+	op->step = t->step;
+	op->fini = t->fini;
+	op->clone = t->clone;
+	op->cost = t->cost;
+	op->always = t->always;
+	for (unsigned i = 0; i < t->nrng; i++)
+		op_range(op, t->rng[i].lo, t->rng[i].hi - t->rng[i].lo, t->rng[i].write);
+	if (op->clone)
+		op->clone(op);
+	return op;
+}
+
+static struct op *marker(struct ctx *c, const char *name, size_t data)
+{
+	struct op *op = op_new(c, OP_GRAPH, name, data);
+
+	if (op)
+		op->cost = 0;
+	return op;
+}
+
+struct places {
+	struct op *op;	  /* what follows the node waits for */
+	struct op *begun; /* what follows its start waits for */
+};
+
+static void node_after(struct op *op, const struct xgraph *x, const struct xnode *n,
+		       const struct places *made, struct op *first)
+{
+	op_after(op, first);
+	for (unsigned k = 0; k < n->ndep; k++) {
+		const struct xdep *d = &x->dep[n->dep + k];
+
+		op_after(op, d->e.from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+				     ? made[d->at].begun
+				     : made[d->at].op);
+	}
+}
+
+static struct op *emit(const struct xgraph *x, struct ctx *c, struct op *first);
+
+/* One node's operations; the last of them, queued. */
+static struct op *emit_node(const struct xgraph *x, const struct xnode *n, struct ctx *c,
+			    const struct places *made, struct op *first, struct strm *lane)
+{
+	struct op *op, *end;
+
+	if (n->sub) {
+		op = marker(c, "child", 0);
+		if (!op)
+			return NULL;
+		node_after(op, x, n, made, first);
+		op_get(op);
+		op_submit_bare(op);
+		end = emit(n->sub, c, op);
+		op_put(op);
+		if (end)
+			op_submit_bare(end);
+		return end;
+	}
+	if (n->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD || n->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT) {
+		op = op_new(c, n->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? OP_WAIT : OP_RECORD, "",
+			    0);
+		if (op)
+			op->cost = 0;
+	} else {
+		op = n->op && n->enabled ? op_copy(n->op) : op_new(c, OP_MARK, "empty", 0);
+	}
+	if (!op)
+		return NULL;
+	node_after(op, x, n, made, first);
+	if (n->ev && sim_handle_is(n->ev, SIM_EVENT)) {
+		if (n->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+			sim_event_record(n->ev, op);
+		else
+			op_after(op, n->ev->rec);
+	}
+	op->lane = lane;
+	op_submit_bare(op);
+	return op;
+}
+
+/* Queues a graph's nodes behind `first`; what their end is, not queued yet.  NULL: no memory. */
+static struct op *emit(const struct xgraph *x, struct ctx *c, struct op *first)
+{
+	struct places *made = sim_alloc((x->n + 1) * sizeof *made);
+	struct op *end = marker(c, "end", x->lanes * sizeof(struct strm));
+	struct strm *lane = end ? end->data : NULL;
+
+	if (!made || !end) {
+		sim_free(made);
+		op_put(end);
+		return NULL;
+	}
+	op_after(end, first);
+	for (unsigned k = 0; k < x->n; k++) {
+		const struct xnode *n = &x->v[x->order[k]];
+		struct places *p = &made[x->order[k]];
+
+		if (n->begun && (p->begun = marker(c, "begun", 0))) {
+			node_after(p->begun, x, n, made, first);
+			op_submit_bare(p->begun);
+		}
+		p->op = emit_node(x, n, c, made, first, &lane[n->lane]);
+		if (n->leaf || n->begun)
+			op_after(end, p->op);
+	}
+	sim_free(made);
+	return end;
+}
+
+static CUresult launch_at(struct gexec *e, struct strm *st, bool upload)
+{
+	struct op *first = marker(st->ctx, "begin", 0), *last;
+
+	if (!first)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	op_after(first, e->last);
+	op_get(first);
+	op_submit(first, st);
+	last = upload ? marker(st->ctx, "end", 0) : emit(e->x, st->ctx, first);
+	op_put(first);
+	if (!last)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	op_get(last);
+	op_put(e->last);
+	e->last = last;
+	op_submit(last, st);
+	return CUDA_SUCCESS;
+}
+
+static CUresult launch(bool pt, CUgraphExec h, CUstream s, bool upload)
+{
+	struct strm *st;
+	CUresult r;
+
+	ENTER();
+	r = sim_get_stream(s, pt, &st);
+	if (r != CUDA_SUCCESS)
+		LEAVE(r);
+	GET_EXEC(h, e);
+	if (st->cap) {
+		cap_invalidate(st);
+		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	}
+	LEAVE(launch_at(e, st, upload));
+}
+BOTH(cuGraphLaunch, _ptsz, (CUgraphExec e, CUstream s), launch(pt, e, s, false))
+BOTH(cuGraphUpload, _ptsz, (CUgraphExec e, CUstream s), launch(pt, e, s, true))

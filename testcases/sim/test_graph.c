@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs: construction by hand and by capture, queries, executables, memory, errors of capture. */
+#include "test.h"
+
+#include <pthread.h>
+#include <stdint.h>
+
+static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+			  ".visible .entry addn(.param .u64 p, .param .u32 n, .param .u32 v)\n{\n"
+			  ".reg .u64 %rd<4>; .reg .u32 %r<5>; .reg .pred %p1;\n"
+			  "ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n]; ld.param.u32 %r2, [v];\n"
+			  "mov.u32 %r3, %tid.x;\n"
+			  "setp.ge.u32 %p1, %r3, %r1; @%p1 bra E;\n"
+			  "mul.wide.u32 %rd2, %r3, 4; add.u64 %rd3, %rd1, %rd2;\n"
+			  "ld.global.u32 %r4, [%rd3]; add.u32 %r4, %r4, %r2;\n"
+			  "st.global.u32 [%rd3], %r4;\nE: ret;\n}\n"
+			  ".visible .entry mul3(.param .u64 p, .param .u32 n, .param .u32 v)\n{\n"
+			  ".reg .u64 %rd<4>; .reg .u32 %r<5>; .reg .pred %p1;\n"
+			  "ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [n];\n"
+			  "mov.u32 %r3, %tid.x;\n"
+			  "setp.ge.u32 %p1, %r3, %r1; @%p1 bra E;\n"
+			  "mul.wide.u32 %rd2, %r3, 4; add.u64 %rd3, %rd1, %rd2;\n"
+			  "ld.global.u32 %r4, [%rd3]; mul.lo.u32 %r4, %r4, 3;\n"
+			  "st.global.u32 [%rd3], %r4;\nE: ret;\n}\n";
+
+static CUmodule mod;
+
+static CUfunction fun(const char *name)
+{
+	CUfunction f;
+
+	if (!mod)
+		CU(cuModuleLoadData(&mod, ptx));
+	CU(cuModuleGetFunction(&f, mod, name));
+	return f;
+}
+
+static uint32_t word(CUdeviceptr d)
+{
+	uint32_t v;
+
+	CU(cuMemcpyDtoH(&v, d, 4));
+	return v;
+}
+
+struct args {
+	CUdeviceptr p;
+	uint32_t n, v;
+	void *list[3];
+};
+
+static CUDA_KERNEL_NODE_PARAMS kernel(struct args *a, const char *f, CUdeviceptr p, uint32_t v)
+{
+	a->p = p;
+	a->n = 4;
+	a->v = v;
+	a->list[0] = &a->p;
+	a->list[1] = &a->n;
+	a->list[2] = &a->v;
+	return (CUDA_KERNEL_NODE_PARAMS){.func = fun(f),
+					 .gridDimX = 1,
+					 .gridDimY = 1,
+					 .gridDimZ = 1,
+					 .blockDimX = 4,
+					 .blockDimY = 1,
+					 .blockDimZ = 1,
+					 .kernelParams = a->list};
+}
+
+static CUDA_MEMCPY3D d2h(void *dst, CUdeviceptr src, size_t n)
+{
+	return (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			       .srcDevice = src,
+			       .dstMemoryType = CU_MEMORYTYPE_HOST,
+			       .dstHost = dst,
+			       .WidthInBytes = n,
+			       .Height = 1,
+			       .Depth = 1};
+}
+
+static CUstream stream(void)
+{
+	CUstream s;
+
+	CU(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	return s;
+}
+
+static CUgraphNode at(CUgraph g, size_t i)
+{
+	CUgraphNode v[64];
+	size_t n = 64;
+
+	CU(cuGraphGetNodes(g, v, &n));
+	CHECK(i < n);
+	return v[i];
+}
+
+static void bump(void *p)
+{
+	++*(int *)p;
+}
+
+/* Every kind of node that needs no memory of its own, in one chain; then each is asked. */
+static void explicit_graph(void)
+{
+	CUcontext c = test_ctx(0);
+	CUdeviceptr d, flag;
+	CUgraph g, child, got;
+	CUgraphNode x[8], y, in[8];
+	CUgraphExec e;
+	CUevent ev, ev2;
+	CUstream s = stream();
+	struct args a;
+	uint32_t out[4] = {0};
+	int count = 0;
+	size_t n;
+
+	CU(cuMemAlloc(&d, 16));
+	CU(cuMemAlloc(&flag, 4));
+	CU(cuMemsetD32(flag, 0, 1));
+	CU(cuEventCreate(&ev, 0));
+	CU(cuEventCreate(&ev2, 0));
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphCreate(&child, 0));
+	CUDA_KERNEL_NODE_PARAMS k = kernel(&a, "addn", d, 5), kq;
+	CU(cuGraphAddKernelNode(&y, child, NULL, 0, &k));
+
+	CUDA_MEMSET_NODE_PARAMS m = {
+		.dst = d, .value = 7, .elementSize = 4, .width = 4, .height = 1},
+				mq;
+	CUDA_MEMCPY3D cp = d2h(out, d, 16), cq;
+	CUDA_HOST_NODE_PARAMS h = {bump, &count}, hq;
+	CUstreamBatchMemOpParams op = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32,
+						      .address = flag,
+						      .value = 99}};
+	CUDA_BATCH_MEM_OP_NODE_PARAMS b = {.ctx = c, .count = 1, .paramArray = &op}, bq;
+	CU(cuGraphAddMemsetNode(&x[0], g, NULL, 0, &m, NULL));
+	CU(cuGraphAddKernelNode(&x[1], g, &x[0], 1, &k));
+	memset(&a, 0xff, sizeof a); /* copied at the call */
+	CU(cuGraphAddChildGraphNode(&x[2], g, &x[1], 1, child));
+	CU(cuGraphAddEmptyNode(&x[3], g, &x[2], 1));
+	CU(cuGraphAddEventRecordNode(&x[4], g, &x[3], 1, ev));
+	CU(cuGraphAddMemcpyNode(&x[5], g, &x[4], 1, &cp, c));
+	CU(cuGraphAddHostNode(&x[6], g, &x[5], 1, &h));
+	CU(cuGraphAddBatchMemOpNode(&x[7], g, &x[6], 1, &b));
+	CU(cuGraphDestroy(child)); /* was copied */
+
+	static const CUgraphNodeType want[] = {
+		CU_GRAPH_NODE_TYPE_MEMSET,	CU_GRAPH_NODE_TYPE_KERNEL,
+		CU_GRAPH_NODE_TYPE_GRAPH,	CU_GRAPH_NODE_TYPE_EMPTY,
+		CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_MEMCPY,
+		CU_GRAPH_NODE_TYPE_HOST,	CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
+	n = 8;
+	CU(cuGraphGetNodes(g, in, &n));
+	CHECK(n == 8 && !memcmp(in, x, sizeof in));
+	for (int i = 0; i < 8; i++) {
+		CUgraphNodeType t;
+
+		CU(cuGraphNodeGetType(x[i], &t));
+		CHECK(t == want[i]);
+	}
+	n = 3;
+	CU(cuGraphGetNodes(g, in, &n));
+	CHECK(n == 3 && in[2] == x[2]);
+	n = 4;
+	CU(cuGraphGetRootNodes(g, in, &n));
+	CHECK(n == 1 && in[0] == x[0] && !in[1]);
+	CUgraphNode from[8], to[8];
+	CUgraphEdgeData data[8];
+	n = 8;
+	CU(cuGraphGetEdges(g, from, to, data, &n));
+	CHECK(n == 7 && from[6] == x[6] && to[6] == x[7] && !data[6].from_port);
+	n = 8;
+	CU(cuGraphNodeGetDependencies(x[3], in, NULL, &n));
+	CHECK(n == 1 && in[0] == x[2]);
+	n = 8;
+	CU(cuGraphNodeGetDependentNodes(x[3], in, NULL, &n));
+	CHECK(n == 1 && in[0] == x[4]);
+
+	CU(cuGraphKernelNodeGetParams(x[1], &kq));
+	CHECK(kq.func == fun("addn") && kq.blockDimX == 4 && kq.ctx == c && !kq.extra);
+	CHECK(*(CUdeviceptr *)kq.kernelParams[0] == d && *(uint32_t *)kq.kernelParams[2] == 5);
+	CU(cuGraphMemcpyNodeGetParams(x[5], &cq));
+	CHECK(!memcmp(&cq, &cp, sizeof cq));
+	CU(cuGraphMemsetNodeGetParams(x[0], &mq));
+	CHECK(mq.dst == d && mq.value == 7 && mq.width == 4 && mq.elementSize == 4);
+	CU(cuGraphHostNodeGetParams(x[6], &hq));
+	CHECK(hq.fn == bump && hq.userData == &count);
+	CU(cuGraphBatchMemOpNodeGetParams(x[7], &bq));
+	CHECK(bq.count == 1 && bq.paramArray[0].writeValue.value == 99);
+	CU(cuGraphEventRecordNodeGetEvent(x[4], &ev2));
+	CHECK(ev2 == ev);
+	CU(cuGraphChildGraphNodeGetGraph(x[2], &got));
+	n = 8;
+	CU(cuGraphGetNodes(got, in, &n));
+	CHECK(n == 1);
+	CU(cuGraphKernelNodeGetParams(in[0], &kq));
+	CHECK(*(uint32_t *)kq.kernelParams[2] == 5);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(got));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphMemsetNodeGetParams(x[1], &mq));
+
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphLaunch(e, s));
+	CU(cuEventSynchronize(ev));
+	CU(cuStreamSynchronize(s));
+	CHECK(out[0] == 17 && out[3] == 17 && count == 1 && word(flag) == 99);
+	CU(cuGraphExecDestroy(e));
+	/* The template changes: what is made from it afterwards does. */
+	m.value = 20;
+	CU(cuGraphMemsetNodeSetParams(x[0], &m));
+	k = kernel(&a, "mul3", d, 0);
+	CU(cuGraphKernelNodeSetParams(x[1], &k));
+	CU(cuGraphKernelNodeSetParams(in[0], &k));
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphDestroy(g));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(out[0] == 180 && count == 2);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeGetParams(x[1], &kq));
+}
+
+static void generic_nodes(void)
+{
+	CUcontext c = test_ctx(0);
+	CUgraph g;
+	CUgraphNode x[5], bad;
+	CUgraphExec e;
+	CUdeviceptr d;
+	CUstream s = stream();
+	struct args a;
+	uint32_t out[4] = {0};
+	int count = 0;
+
+	CU(cuMemAlloc(&d, 16));
+	CU(cuGraphCreate(&g, 0));
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEMSET};
+	p.memset = (CUDA_MEMSET_NODE_PARAMS_v2){
+		.dst = d, .value = 1, .elementSize = 4, .width = 4, .height = 1, .ctx = c};
+	CU(cuGraphAddNode(&x[0], g, NULL, NULL, 0, &p));
+	CUDA_KERNEL_NODE_PARAMS k = kernel(&a, "addn", d, 5);
+	p = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_KERNEL};
+	memcpy(&p.kernel, &k, sizeof k);
+	CUgraphEdgeData e0 = {0};
+	CU(cuGraphAddNode(&x[1], g, &x[0], &e0, 1, &p));
+	/* Programmatic edges: from kernels, to kernels. */
+	CUgraphEdgeData pe = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+			      .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC},
+			q;
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&bad, g, &x[0], &pe, 1, &p));
+	CU(cuGraphAddNode(&x[2], g, &x[1], &pe, 1, &p));
+	p = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_MEMCPY};
+	p.memcpy.copyParams = d2h(out, d, 16);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&bad, g, &x[1], &pe, 1, &p));
+	CU(cuGraphAddNode(&x[3], g, &x[2], NULL, 1, &p));
+	p = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_HOST};
+	p.host = (CUDA_HOST_NODE_PARAMS_v2){bump, &count};
+	CU(cuGraphAddNode(&x[4], g, &x[3], NULL, 1, &p));
+	size_t n = 1;
+	CUgraphNode from, to;
+	CU(cuGraphNodeGetDependencies(x[2], &from, &q, &n));
+	CHECK(n == 1 && from == x[1] && !memcmp(&q, &pe, sizeof q));
+	n = 1;
+	FAILS(CUDA_ERROR_LOSSY_QUERY, cuGraphNodeGetDependencies(x[2], &from, NULL, &n));
+	n = 1;
+	CU(cuGraphNodeGetDependentNodes(x[1], &to, &q, &n));
+	CHECK(n == 1 && to == x[2] && q.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(out[0] == 11 && count == 1);
+	/* Wrong type, unknown type, dependencies of another graph, twice the same. */
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphNodeSetParams(x[0], &p));
+	CUgraph g2;
+	CUgraphNode twice[2] = {x[0], x[0]};
+	CU(cuGraphCreate(&g2, 0));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddEmptyNode(&bad, g2, &x[0], 1));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddEmptyNode(&bad, g, twice, 2));
+	p = (CUgraphNodeParams){.type = (CUgraphNodeType)77};
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&bad, g, NULL, NULL, 0, &p));
+	p = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_MEMSET};
+	p.memset = (CUDA_MEMSET_NODE_PARAMS_v2){
+		.dst = d, .value = 2, .elementSize = 4, .width = 4, .height = 1, .ctx = c};
+	CU(cuGraphNodeSetParams(x[0], &p));
+	CU(cuGraphExecDestroy(e));
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(out[0] == 12);
+}
+
+static void edges_and_clones(void)
+{
+	test_ctx(0);
+	CUgraph g, c, inner;
+	CUgraphNode x[4], y[4], sub, child;
+	CUgraphExec e;
+	size_t n;
+
+	CU(cuGraphCreate(&g, 0));
+	for (int i = 0; i < 4; i++)
+		CU(cuGraphAddEmptyNode(&x[i], g, NULL, 0));
+	CUgraphNode from[] = {x[0], x[1], x[2]}, to[] = {x[1], x[2], x[3]};
+	CU(cuGraphAddDependencies(g, from, to, NULL, 3));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddDependencies(g, from, to, NULL, 1)); /* is there */
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddDependencies(g, &x[0], &x[0], NULL, 1));
+	CU(cuGraphRemoveDependencies(g, &x[1], &x[2], NULL, 1));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphRemoveDependencies(g, &x[1], &x[2], NULL, 1));
+	n = 0;
+	CU(cuGraphGetEdges(g, NULL, NULL, NULL, &n));
+	CHECK(n == 2);
+	/* A circle is found at instantiation. */
+	CU(cuGraphAddDependencies(g, &x[1], &x[2], NULL, 1));
+	CU(cuGraphAddDependencies(g, &x[3], &x[0], NULL, 1));
+	CUDA_GRAPH_INSTANTIATE_PARAMS ip = {0};
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiateWithParams(&e, g, &ip));
+	CHECK(ip.result_out == CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE && ip.hErrNode_out);
+	CU(cuGraphRemoveDependencies(g, &x[3], &x[0], NULL, 1));
+	CU(cuGraphInstantiateWithParams(&e, g, &ip));
+	CHECK(ip.result_out == CUDA_GRAPH_INSTANTIATE_SUCCESS && !ip.hErrNode_out);
+
+	CU(cuGraphAddChildGraphNode(&child, g, NULL, 0, g)); /* of itself as it is */
+	CU(cuGraphChildGraphNodeGetGraph(child, &inner));
+	sub = at(inner, 2);
+	CU(cuGraphClone(&c, g));
+	for (int i = 0; i < 4; i++)
+		CU(cuGraphNodeFindInClone(&y[i], x[i], c));
+	CHECK(y[0] != x[0]);
+	n = 1;
+	CU(cuGraphNodeGetDependencies(y[3], from, NULL, &n));
+	CHECK(n == 1 && from[0] == y[2]);
+	CU(cuGraphNodeFindInClone(&y[0], sub, c));
+	CHECK(y[0] != sub);
+	CU(cuGraphDestroyNode(x[1]));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphDestroyNode(x[1]));
+	CU(cuGraphGetNodes(g, NULL, &n));
+	CHECK(n == 4);
+	CU(cuGraphGetEdges(g, NULL, NULL, NULL, &n));
+	CHECK(n == 1);
+	n = 1;
+	CU(cuGraphNodeGetDependencies(x[2], NULL, NULL, &n));
+	CHECK(n == 0);
+	CU(cuGraphGetNodes(c, NULL, &n));
+	CHECK(n == 5);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphNodeFindInClone(&y[0], y[1], c));
+}
+
+/* Captured nodes tell their parameters as nodes made by hand do. */
+static void captured_params(void)
+{
+	CUcontext c = test_ctx(0);
+	CUdeviceptr d;
+	CUstream s = stream(), t = stream();
+	CUgraph g, gc;
+	CUevent e, f, x1;
+	CUstreamCaptureStatus st;
+	cuuint64_t id;
+	const CUgraphNode *deps;
+	const CUgraphEdgeData *ed;
+	size_t n;
+	struct args a;
+	uint32_t host[8], *pin;
+	int count = 0;
+
+	CU(cuMemAlloc(&d, 64));
+	CU(cuMemHostAlloc((void **)&pin, 16, 0));
+	CU(cuEventCreate(&e, 0));
+	CU(cuEventCreate(&f, 0));
+	CU(cuEventCreate(&x1, 0));
+	CUDA_KERNEL_NODE_PARAMS k = kernel(&a, "addn", d, 5), kq;
+	struct {
+		CUdeviceptr p;
+		uint32_t n, v;
+	} buf = {d, 4, 9};
+	size_t size = sizeof buf;
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &buf, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			 CU_LAUNCH_PARAM_END};
+	CU(cuStreamGetCaptureInfo(s, &st, &id, &gc, &deps, &ed, &n));
+	CHECK(st == CU_STREAM_CAPTURE_STATUS_NONE && !gc && !n);
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	CU(cuMemcpyHtoDAsync(d, pin, 16, s));
+	CU(cuLaunchKernel(k.func, 1, 1, 1, 4, 1, 1, 0, s, a.list, NULL));
+	CU(cuLaunchKernel(k.func, 1, 1, 1, 4, 1, 1, 0, s, NULL, extra));
+	CU(cuEventRecord(e, s));
+	CU(cuStreamWaitEvent(t, e, 0));
+	CU(cuMemsetD32Async(d + 32, 3, 4, t));
+	CU(cuMemcpyDtoHAsync(host, d, 32, s));
+	CU(cuStreamGetCaptureInfo(s, &st, &id, &gc, &deps, &ed, &n));
+	CHECK(st == CU_STREAM_CAPTURE_STATUS_ACTIVE && id && n == 1 && deps[0] == at(gc, 4));
+	CUgraph gt;
+	cuuint64_t idt;
+	CU(cuStreamGetCaptureInfo(t, &st, &idt, &gt, &deps, &ed, &n));
+	CHECK(gt == gc && idt == id && n == 1 && deps[0] == at(gc, 3));
+	CU(cuLaunchHostFunc(t, bump, &count));
+	CU(cuEventRecord(f, t));
+	CU(cuStreamWaitEvent(s, f, 0));
+	CU(cuEventRecordWithFlags(x1, s, CU_EVENT_RECORD_EXTERNAL));
+	CUDA_MEMCPY2D c2 = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .srcDevice = d,
+			    .srcPitch = 16,
+			    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .dstDevice = d + 32,
+			    .dstPitch = 8,
+			    .WidthInBytes = 8,
+			    .Height = 2};
+	CU(cuMemcpy2DAsync(&c2, s));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphDestroy(gc));
+	CUgraphExec no;
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&no, gc, 0));
+	CU(cuStreamEndCapture(s, &g));
+	CHECK(g == gc);
+	CU(cuGraphGetNodes(g, NULL, &n));
+	CHECK(n == 8);
+
+	CUDA_MEMCPY3D q;
+	CU(cuGraphMemcpyNodeGetParams(at(g, 0), &q));
+	CHECK(q.srcMemoryType == CU_MEMORYTYPE_HOST && q.srcHost == pin && q.dstDevice == d &&
+	      q.WidthInBytes == 16 && q.Height == 1);
+	CU(cuGraphKernelNodeGetParams(at(g, 1), &kq));
+	CHECK(*(CUdeviceptr *)kq.kernelParams[0] == d && *(uint32_t *)kq.kernelParams[2] == 5);
+	CHECK(kq.ctx == c && kq.func == k.func);
+	CU(cuGraphKernelNodeGetParams(at(g, 2), &kq));
+	CHECK(!kq.kernelParams && kq.extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER &&
+	      !memcmp(kq.extra[1], &buf, sizeof buf));
+	CUDA_MEMSET_NODE_PARAMS m;
+	CU(cuGraphMemsetNodeGetParams(at(g, 3), &m));
+	CHECK(m.dst == d + 32 && m.value == 3 && m.elementSize == 4 && m.width == 4);
+	CUDA_HOST_NODE_PARAMS h;
+	CU(cuGraphHostNodeGetParams(at(g, 5), &h));
+	CHECK(h.fn == bump && h.userData == &count);
+	CUevent got;
+	CU(cuGraphEventRecordNodeGetEvent(at(g, 6), &got));
+	CHECK(got == x1);
+	n = 0;
+	CU(cuGraphNodeGetDependencies(at(g, 6), NULL, NULL, &n));
+	CHECK(n == 2);
+	CU(cuGraphMemcpyNodeGetParams(at(g, 7), &q));
+	CHECK(q.srcPitch == 16 && q.dstPitch == 8 && q.Height == 2 && q.dstDevice == d + 32);
+}
+
+/* A kernel by its handle of the library; attributes; programmatic edges of a capture. */
+static void kernel_forms(void)
+{
+	CUcontext c = test_ctx(0);
+	CUlibrary lib;
+	CUkernel k;
+	CUgraph g;
+	CUgraphNode x, y;
+	CUstream s = stream(), t = stream();
+	CUdeviceptr d;
+	CUevent e;
+	struct args a;
+	CUkernelNodeAttrValue v = {0}, w;
+
+	CU(cuMemAlloc(&d, 16));
+	CU(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	CU(cuLibraryLoadData(&lib, ptx, NULL, NULL, 0, NULL, NULL, 0));
+	CU(cuLibraryGetKernel(&k, lib, "addn"));
+	CUDA_KERNEL_NODE_PARAMS p = kernel(&a, "addn", d, 5), q;
+	p.func = NULL;
+	p.kern = k;
+	p.ctx = c;
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphAddKernelNode(&x, g, NULL, 0, &p));
+	CU(cuGraphKernelNodeGetParams(x, &q));
+	CHECK(!q.func && q.kern == k && q.ctx == c && *(uint32_t *)q.kernelParams[2] == 5);
+	CU(cuGraphKernelNodeSetParams(x, &q)); /* its own */
+	v.priority = -2;
+	CU(cuGraphKernelNodeSetAttribute(x, CU_LAUNCH_ATTRIBUTE_PRIORITY, &v));
+	v = (CUkernelNodeAttrValue){.cooperative = 1};
+	CU(cuGraphKernelNodeSetAttribute(x, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &v));
+	p.func = fun("mul3");
+	p.kern = NULL;
+	CU(cuGraphAddKernelNode(&y, g, &x, 1, &p));
+	CU(cuGraphKernelNodeCopyAttributes(y, x));
+	CU(cuGraphKernelNodeGetAttribute(y, CU_LAUNCH_ATTRIBUTE_PRIORITY, &w));
+	CHECK(w.priority == -2);
+	CU(cuGraphKernelNodeGetAttribute(y, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &w));
+	CHECK(w.cooperative == 1);
+
+	CUlaunchAttribute at0[2] = {
+		{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+		 .value = {.programmaticStreamSerializationAllowed = 1}},
+		{.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+		 .value = {.launchCompletionEvent = {.event = e}}}};
+	CUlaunchConfig cfg = {1, 1, 1, 4, 1, 1, 0, s, at0, 2};
+	const CUgraphNode *deps;
+	const CUgraphEdgeData *ed;
+	CUstreamCaptureStatus st;
+	CUgraphEdgeData data[8];
+	CUgraphNode from[8], to[8];
+	size_t n;
+
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CU(cuLaunchKernel((CUfunction)k, 1, 1, 1, 4, 1, 1, 0, s, a.list, NULL));
+	CU(cuLaunchKernelEx(&cfg, fun("addn"), a.list, NULL));
+	CU(cuStreamWaitEvent(t, e, 0));
+	CU(cuStreamGetCaptureInfo(t, &st, NULL, NULL, &deps, &ed, &n));
+	CHECK(n == 1 && ed[0].from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
+	FAILS(CUDA_ERROR_LOSSY_QUERY, cuStreamGetCaptureInfo(t, &st, NULL, NULL, &deps, NULL, &n));
+	CU(cuMemsetD32Async(d + 12, 1, 1, t));
+	CU(cuEventRecord(e, t));
+	CU(cuStreamWaitEvent(s, e, 0));
+	CU(cuStreamEndCapture(s, &g));
+	n = 8;
+	CU(cuGraphGetEdges(g, from, to, data, &n));
+	CHECK(n == 2 && data[0].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
+	      data[0].from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+	CHECK(data[1].from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
+	CU(cuGraphKernelNodeGetParams(at(g, 0), &q));
+	CHECK(!q.func && q.kern == k);
+	CU(cuGraphKernelNodeGetAttribute(
+		at(g, 1), CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, &w));
+	CHECK(w.programmaticStreamSerializationAllowed == 1);
+	CUgraphExec x1;
+	CU(cuGraphInstantiate(&x1, g, 0));
+	CU(cuGraphLaunch(x1, s));
+	CU(cuStreamSynchronize(s));
+}
+
+static void capture_to_graph(void)
+{
+	test_ctx(0);
+	CUstream s = stream();
+	CUgraph g, got;
+	CUgraphNode x, y, in[4];
+	CUdeviceptr d;
+	CUstreamCaptureStatus st;
+	const CUgraphNode *deps;
+	const CUgraphEdgeData *ed;
+	size_t n;
+
+	CU(cuMemAlloc(&d, 16));
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphAddEmptyNode(&x, g, NULL, 0));
+	CU(cuStreamBeginCaptureToGraph(s, g, &x, NULL, 1, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CU(cuMemsetD32Async(d, 1, 4, s));
+	/* Nodes by hand into a capture, and what comes next after them. */
+	CU(cuStreamGetCaptureInfo(s, &st, NULL, &got, &deps, &ed, &n));
+	CHECK(got == g && n == 1);
+	CU(cuGraphAddEmptyNode(&y, g, deps, n));
+	CU(cuStreamUpdateCaptureDependencies(s, &y, NULL, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+	CU(cuStreamUpdateCaptureDependencies(s, &x, NULL, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
+	CU(cuStreamUpdateCaptureDependencies(s, &x, NULL, 1, CU_STREAM_ADD_CAPTURE_DEPENDENCIES));
+	CU(cuMemsetD32Async(d, 2, 4, s));
+	CU(cuStreamEndCapture(s, &got));
+	CHECK(got == g);
+	n = 4;
+	CU(cuGraphNodeGetDependencies(at(g, 3), in, NULL, &n));
+	CHECK(n == 2 && in[0] == y && in[1] == x);
+	FAILS(CUDA_ERROR_ILLEGAL_STATE, cuStreamUpdateCaptureDependencies(s, &x, NULL, 1, 0));
+	/* One that fails leaves the program its graph. */
+	CU(cuStreamBeginCaptureToGraph(s, g, NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_RELAXED));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamSynchronize(s));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &got));
+	CHECK(!got);
+	CU(cuGraphDestroy(g));
+}
+
+/* 10,000 nodes in a chain, in a fan, and in two chains that nobody orders. */
+static void many_nodes(void)
+{
+	enum { N = 10000 };
+	test_ctx(0);
+	static CUgraphNode x[N];
+	CUstream s = stream();
+	CUdeviceptr d;
+	struct args a;
+	struct timespec t0, t1;
+
+	CU(cuMemAlloc(&d, 4 * N));
+	clock_gettime(CLOCK_MONOTONIC, &t0);
+	for (int shape = 0; shape < 3; shape++) {
+		CUgraph g;
+		CUgraphExec e;
+
+		CU(cuMemsetD32(d, 0, N));
+		CU(cuCtxSynchronize());
+		CU(cuGraphCreate(&g, 0));
+		for (int i = 0; i < N; i++) {
+			CUDA_KERNEL_NODE_PARAMS k =
+				kernel(&a, "addn", shape == 1 ? d + 4ull * i : d, 1);
+			int before = shape == 0 ? i - 1 : shape == 1 ? -1 : i - 2;
+
+			a.n = 1;
+			k.blockDimX = 1;
+			CU(cuGraphAddKernelNode(&x[i], g, before >= 0 ? &x[before] : NULL,
+						before >= 0, &k));
+		}
+		CU(cuGraphInstantiate(&e, g, 0));
+		CU(cuGraphLaunch(e, s));
+		CU(cuStreamSynchronize(s));
+		CHECK(word(d) == (shape == 1 ? 1 : N));
+		CU(cuGraphExecDestroy(e));
+		CU(cuGraphDestroy(g));
+		clock_gettime(CLOCK_MONOTONIC, &t1);
+		printf("# %d nodes, shape %d: %.2f s\n", N, shape,
+		       (double)(t1.tv_sec - t0.tv_sec) + (double)(t1.tv_nsec - t0.tv_nsec) / 1e9);
+		t0 = t1;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test tests[] = {
+		{"graph-explicit", explicit_graph, NULL},
+		{"graph-generic", generic_nodes, NULL},
+		{"graph-edges", edges_and_clones, NULL},
+		{"graph-captured", captured_params, NULL},
+		{"graph-kernels", kernel_forms, NULL},
+		{"graph-capture-to", capture_to_graph, NULL},
+		{"graph-many", many_nodes, NULL},
+		{NULL, NULL, NULL},
+	};
+
+	return test_main(tests, argc, argv);
+}
