@@ -337,8 +337,10 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	if (rec->flags & KRT_RF_IGNORE)
 		e->cov.ignored++;
 	e->call = &c;
-	if (c.api->cls != KRT_CLASS_NOTE && c.api->cls != KRT_CLASS_LIBC)
+	if (c.api->cls != KRT_CLASS_NOTE && c.api->cls != KRT_CLASS_LIBC) {
 		krt_capture_call(e, &c);
+		krt_storm_call(e, &c);
+	}
 	c.told = !c.ok && !c.not_ready && krt_rights_refused(e, &c);
 	dispatch(e, &c);
 	krt_pairs_flush(e);
@@ -465,6 +467,7 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 	e->finished = true;
 	e->judge = true;
 	krt_sites_finish(e);
+	krt_storm_finish(e);
 	krt_rights_finish(e);
 	trouble_reasons(e, trouble);
 	e->cov.dropped += dropped;
@@ -505,6 +508,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_rights_free(e);
 	krt_sync_free(e);
 	krt_capture_free(e);
+	krt_storm_free(e);
 	krt_launch_free(e);
 	for (uint32_t i = 0; i < e->lanes; i++)
 		krt_heap_free(&e->heap, e->lane[i].declared,

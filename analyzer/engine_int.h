@@ -13,6 +13,7 @@
  *   footprint.c    what an executable touches, and the index from memory to executables
  *   graph_order.c  the inside of a graph: nodes that conflict with no path between them
  *   capture.c      which streams capture; captures that break, and why
+ *   capture_storm.c  graphs made again and again
  *   graph_input.c  inputs that a replay did not get
  *   rights.c  who may use what: contexts, devices, refused calls
  *   judge.c   pairs to findings
@@ -172,6 +173,10 @@ struct krt_engine {
 	struct krt_op_info *bad_image; /* the first load that no later one made good */
 	int bad_result;
 
+	struct krt_storm_site *storm_sites;
+	struct krt_storm_exec *storm_execs;
+	uint64_t storm_launches;
+
 	struct krt_site *sites;
 	struct krt_wait_site *wait_sites;
 	uint64_t work_site[KRT_WORK_SITES], work_count[KRT_WORK_SITES], work;
@@ -330,6 +335,25 @@ bool krt_rights_refused(struct krt_engine *e, const struct krt_call *c);
 void krt_rights_served(struct krt_engine *e, const struct krt_context_info *ctx);
 void krt_rights_finish(struct krt_engine *e);
 void krt_rights_free(struct krt_engine *e);
+
+/* --- capture_storm.c ------------------------------------------------------------ */
+
+/* Any call of the driver: instantiations, updates and launches are counted by call site. */
+void krt_storm_call(struct krt_engine *e, const struct krt_call *c);
+void krt_storm_finish(struct krt_engine *e);
+void krt_storm_free(struct krt_engine *e);
+
+/* --- graph_order.c ------------------------------------------------------------- */
+
+struct krt_graph_image;
+/*
+ * Are there nodes that conflict with no path between them, or that leave the
+ * lifetime of the graph's own memory?  disabled: a byte a node, NULL: none is.
+ * node: the one that changed, KRT_GNODE_NONE: the whole graph is new.  c: the
+ * call that instantiated or changed the executable.  True: something was found.
+ */
+bool krt_graph_order(struct krt_engine *e, const struct krt_call *c,
+		     const struct krt_graph_image *g, const uint8_t *disabled, uint32_t node);
 
 /* --- judge.c ----------------------------------------------------------------- */
 

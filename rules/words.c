@@ -22,8 +22,10 @@ static krt_words_fn *const words[KRT_NR_RULES] = {
 	[KRT_RULE_EVENT_FAILED] = krt_words_event,
 	[KRT_RULE_COPY_BOUNDS] = krt_words_bounds,
 	[KRT_RULE_COOP_SHARED] = krt_words_coop,
+	[KRT_RULE_GRAPH_UNORDERED_NODES] = krt_words_graph_nodes,
 	[KRT_RULE_CAPTURE_ISOLATION] = krt_words_capture,
 	[KRT_RULE_WRONG_DEVICE] = krt_words_device,
+	[KRT_RULE_PERF_CAPTURE_STORM] = krt_words_storm,
 	[KRT_RULE_PERF_SYNC_HOT] = krt_words_sync_hot,
 };
 

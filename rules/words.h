@@ -67,6 +67,30 @@ struct krt_capture_facts {
 	uint64_t pool_wait, pool_record;
 };
 
+/* Two nodes of one graph. */
+struct krt_graph_facts {
+	const char *cur, *prev; /* "kernel node scale (captured by cuLaunchKernel #42)" */
+	const char *api;	/* the call that made or changed the executable */
+	uint64_t seq;
+	bool captured; /* both by captured calls */
+	bool maybe;    /* one is in the body of a conditional */
+};
+
+/* PERF_CAPTURE_STORM: how successive graphs of one call site differ. */
+struct krt_storm_facts {
+	enum {
+		KRT_STORM_SAME,
+		KRT_STORM_VALUES,    /* in parameters that are no addresses */
+		KRT_STORM_ADDRESSES,
+		KRT_STORM_FEW_SHAPES, /* the same few shapes in turns */
+		KRT_STORM_SHAPES,
+		KRT_STORM_UNKNOWN, /* they could not be read */
+	} kind;
+	const char *differs; /* the first node that does */
+	unsigned shapes;     /* how many were seen */
+	bool update;	     /* cuGraphExecUpdate */
+};
+
 struct krt_facts {
 	enum krt_rule_id rule;
 	enum krt_confidence confidence;
@@ -101,6 +125,8 @@ struct krt_facts {
 	bool per_thread;  /* both are per-thread streams */
 	uint64_t times, rounds; /* PERF_SYNC_HOT, EVENT_UNRECORDED */
 	const struct krt_capture_facts *capture; /* CAPTURE_ISOLATION */
+	const struct krt_storm_facts *storm;	 /* times: graphs made, rounds: launches */
+	const struct krt_graph_facts *graph;	 /* of nodes of one graph */
 };
 
 struct krt_words {
@@ -120,5 +146,6 @@ typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);
 krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event,
 	krt_words_bounds, krt_words_coop, krt_words_sync_hot, krt_words_capture;
 krt_words_fn krt_words_device, krt_words_reuse;
+krt_words_fn krt_words_graph_nodes, krt_words_storm;
 
 #endif
