@@ -13,7 +13,8 @@
  *
  * What is enqueued on such bytes meets the past: KRT-REUSE-RACE, once an earlier
  * operation and new owner.  A new owner finds garbage, so its first operation
- * writes; a kernel of which only a pointer is known is taken to.  It is judged
+ * writes; a kernel of which only a pointer is known is taken to (not in host or
+ * managed memory, where the CPU may have filled the block).  It is judged
  * when it comes, not at the hand-over: a wait between the two is in time.  What
  * it overwrites, and what it was reported for, leaves the past.
  *
@@ -606,6 +607,12 @@ static bool unordered(const struct reuse *u, const struct krt_op_info *prev,
 			: krt_unordered(u->e, prev, r->stream, view);
 }
 
+static bool cpu_writes(const struct krt_mem *m)
+{
+	return m->kind == KRT_MEM_MANAGED || m->kind == KRT_MEM_PINNED ||
+	       m->kind == KRT_MEM_REGISTERED || m->kind == KRT_MEM_PAGEABLE;
+}
+
 /* How sure is it that the two meet?  old NULL: done before the bytes were handed out. */
 static enum krt_confidence how_sure(const struct reuse *u, const struct krt_access *prev,
 				    const struct krt_block *old, bool handed, uint64_t from,
@@ -615,9 +622,13 @@ static enum krt_confidence how_sure(const struct reuse *u, const struct krt_acce
 
 	if (r->know == KRT_KNOW_WORD || prev->know == KRT_KNOW_WORD)
 		return KRT_POSSIBLE;
-	if (!old || !handed) { /* not from owner to owner: what is known of both decides */
+	/*
+	 * Not from owner to owner, or memory that the CPU may have filled unseen: what is
+	 * known of both decides.
+	 */
+	if (!old || !handed || cpu_writes(u->mem)) {
 		if (!inexact(r->know) && !inexact(prev->know))
-			return KRT_CERTAIN;
+			return old && !old->freed.seq ? KRT_LIKELY : KRT_CERTAIN;
 		if (prev->know == KRT_KNOW_REACH || (inexact(r->know) && inexact(prev->know)))
 			return KRT_POSSIBLE;
 		if (inexact(r->know))
@@ -630,9 +641,6 @@ static enum krt_confidence how_sure(const struct reuse *u, const struct krt_acce
 		return KRT_LIKELY;
 	/* it reads what somebody of the new owner wrote without our knowledge */
 	if (r->kind == KRT_ACC_READ && inexact(prev->know))
-		return KRT_LIKELY;
-	/* a kernel and the CPU may well talk to each other */
-	if (!r->stream && inexact(prev->know))
 		return KRT_LIKELY;
 	return old->freed.seq ? KRT_CERTAIN : KRT_LIKELY;
 }
@@ -691,15 +699,18 @@ static void returned_use(struct krt_engine *e, const struct krt_reuse *r, struct
 			 uint64_t from, uint64_t end)
 {
 	struct krt_block *b = krt_returned_at(&e->mem, from);
-	struct krt_pair p = {.rule = KRT_RULE_UAF_STREAM, .view = KRT_BOTH_VIEWS};
+	/*
+	 * Harm comes with a new owner, and that pair is judged then.  Until it does the
+	 * pool may clear what came back, and a program that knows that nobody has it
+	 * reads it once more.
+	 */
+	struct krt_pair p = {.rule = KRT_RULE_UAF_STREAM,
+			     .confidence = KRT_POSSIBLE,
+			     .view = KRT_BOTH_VIEWS};
 
 	if (!b || !b->free_op || !r->stream || krt_block_at(&e->mem, from) ||
 	    r->stream->external || r->stream->external_own)
 		return;
-	/* What only writes may be the pool's own: it clears or poisons what came back. */
-	p.confidence = r->know == KRT_KNOW_WORD				       ? KRT_POSSIBLE
-		       : r->kind == KRT_ACC_WRITE && r->op->class != KRT_OPC_COPY ? KRT_POSSIBLE
-										  : KRT_LIKELY;
 	p.cur = r->op;
 	p.prev = b->free_op;
 	p.cur_what = krt_what_of(r->kind);
