@@ -56,6 +56,18 @@ def _not_compiled(torch, *functions):
         skip(f.__code__)
 
 
+def _replace(torch, name, make):
+    """Puts make(function) in the place of a function of torch._C, also where it was imported by name."""
+    real = getattr(torch._C, name, None)
+    if real is None:
+        return
+    fake = make(real)
+    setattr(torch._C, name, fake)
+    memory = getattr(torch.cuda, "memory", None)
+    if getattr(memory, name, None) is real:
+        setattr(memory, name, fake)
+
+
 _pools = {}
 
 
@@ -81,15 +93,26 @@ def _told(torch, lib):
         pass
 
 
+# Memory of private pools, outside of captures: nothing is told of it.
+_PRIVATE = -1
+
+
 class Watch:
+    """Blocks as PyTorch's allocator hands them out.
+
+    What a capture allocates, and frees before it ends, is told while it goes on and
+    so belongs to the graph.  After that the memory is the pool's, which hands it to
+    nobody but other graphs (and their warm-up runs) of the same pool, and PyTorch
+    answers for their order: frees and allocations there are not told."""
+
     def __init__(self, torch, lib):
         self.torch, self.C, self.lib = torch, torch._C, lib
         self.note_alloc = lib.krtsan_impl_block_alloc
         self.note_free = lib.krtsan_impl_block_free
         self.seen = {}      # device -> (allocations, bytes) that the statistics had told
-        self.captured = {}  # block allocated during a capture -> number of that capture
+        self.captured = {}  # block of a private pool -> number of its capture, or _PRIVATE
         self.capture = 0    # number of the capture under way, or of the last one
-        self.capturing = 0
+        self.routed = []    # (pool, thread or None) whose allocations go to a private pool, eagerly
         self.stream = {}    # thread -> stream given to caching_allocator_alloc
 
     def install(self):
@@ -101,92 +124,99 @@ class Watch:
         try:
             from importlib import import_module
             trace = import_module("torch.cuda._gpu_trace")
-            C._cuda_memoryStats, C._cuda_getCurrentRawStream, C._cuda_getDevice
-            activate = C._activate_gpu_trace
-            trace.register_callback_for_memory_allocation, trace.register_callback_for_memory_deallocation
+            on_alloc = trace.register_callback_for_memory_allocation
+            on_free = trace.register_callback_for_memory_deallocation
+            activate, self.stats = C._activate_gpu_trace, C._cuda_memoryStats
+            self.raw_stream, self.device = C._cuda_getCurrentRawStream, C._cuda_getDevice
+            self.in_capture = C._cuda_isCurrentStreamCapturing
         except (ImportError, AttributeError) as error:
             _say("PyTorch %s has no allocation callbacks (%s); --torch=replace may do" %
                  (torch.__version__, error))
             return
-        self.stats, self.raw_stream, self.device = C._cuda_memoryStats, C._cuda_getCurrentRawStream, C._cuda_getDevice
-        _not_compiled(torch, Watch.on_alloc, Watch.on_free, Watch.size, Watch.block_of, _pool)
-        trace.register_callback_for_memory_allocation(self.on_alloc)
-        trace.register_callback_for_memory_deallocation(self.on_free)
+        _not_compiled(torch, Watch.on_alloc, Watch.on_free, Watch.size, Watch.block_of, Watch.is_private, _pool)
         self.follow_captures()
+        self.follow_pools()
         self.follow_checkpoints()
         self.follow_streams()
+        on_alloc(self.on_alloc)
+        on_free(self.on_free)
         activate()
 
-    # -- which capture is under way --
+    # -- what changes without callbacks --
 
     def follow_captures(self):
+        """Two captures in a row are two."""
         graph = getattr(self.torch.cuda, "CUDAGraph", None)
-        begin, end = getattr(graph, "capture_begin", None), getattr(graph, "capture_end", None)
-        if not begin or not end:
+        real = getattr(graph, "capture_begin", None)
+        if not real:
             return
+        from functools import wraps
         feed = self
 
+        @wraps(real)
         def capture_begin(self, *args, **kwargs):
             feed.capture += 1
-            feed.capturing += 1
-            try:
-                return begin(self, *args, **kwargs)
-            except BaseException:
-                feed.capturing -= 1
-                raise
+            return real(self, *args, **kwargs)
 
-        def capture_end(self, *args, **kwargs):
-            feed.capturing = max(feed.capturing - 1, 0)
-            return end(self, *args, **kwargs)
+        graph.capture_begin = capture_begin
 
-        for f, real in ((capture_begin, begin), (capture_end, end)):
-            f.__name__, f.__qualname__, f.__doc__ = real.__name__, real.__qualname__, real.__doc__
-            f.__wrapped__ = real
-            setattr(graph, f.__name__, f)
+    def follow_pools(self):
+        def begin(real, everyone):
+            def begin_allocate(device, pool, *args):
+                result = real(device, pool, *args)
+                self.routed.append((tuple(pool), None if everyone else threading.get_ident()))
+                return result
+            return begin_allocate
 
-    # -- the stream of an allocation that names one --
+        def end(real):
+            def end_allocate(device, *args):
+                for i in reversed(range(len(self.routed))):
+                    if not args or self.routed[i][0] == tuple(args[0]):
+                        del self.routed[i]
+                        break
+                return real(device, *args)
+            return end_allocate
 
-    def follow_streams(self):
-        real = getattr(self.C, "_cuda_cudaCachingAllocator_raw_alloc", None)
-        if not real:
-            return
-
-        def raw_alloc(size, stream):
-            thread = threading.get_ident()
-            self.stream[thread] = stream
-            try:
-                return real(size, stream)
-            finally:
-                self.stream.pop(thread, None)
-
-        self.C._cuda_cudaCachingAllocator_raw_alloc = raw_alloc
-
-    # -- cudagraph trees set a pool back to what it was, without callbacks --
+        _replace(self.torch, "_cuda_beginAllocateToPool", lambda real: begin(real, True))
+        _replace(self.torch, "_cuda_beginAllocateCurrentThreadToPool", lambda real: begin(real, False))
+        _replace(self.torch, "_cuda_beginAllocateCurrentStreamToPool", lambda real: begin(real, False))
+        _replace(self.torch, "_cuda_endAllocateToPool", end)
+        _replace(self.torch, "_cuda_endAllocateCurrentStreamToPool", end)
 
     def follow_checkpoints(self):
-        real = getattr(self.C, "_cuda_setCheckpointPoolState", None)
-        if not real:
-            return
-
-        def set_state(device, *args):
-            before = self.live(device)
-            result = real(device, *args)
-            try:
-                after = self.live(device)
-                for ptr in before:
-                    if ptr not in after:
-                        self.captured.pop(ptr, None)
-                        self.note_free(ptr)
-                for ptr, size in after.items():
-                    if ptr not in before:
-                        self.captured[ptr] = self.capture
-                        self.note_alloc(_pool(self.lib, device), ptr, size[0], size[1])
+        """Cudagraph trees set a pool back to what it was."""
+        def follow(real):
+            def set_state(device, *args):
+                result = real(device, *args)
                 self.seen.pop(device, None)
-            except Exception:
-                pass
-            return result
+                try:
+                    for s in self.segments():
+                        if s["device"] == device and tuple(s.get("segment_pool_id", (0, 0))) != (0, 0):
+                            at = s["address"]
+                            for b in s["blocks"]:
+                                if b["state"] == "active_allocated":
+                                    self.captured.setdefault(at, _PRIVATE)
+                                at += b["size"]
+                except Exception:
+                    pass
+                return result
+            return set_state
 
-        self.C._cuda_setCheckpointPoolState = set_state
+        _replace(self.torch, "_cuda_setCheckpointPoolState", follow)
+
+    def follow_streams(self):
+        """The stream of an allocation that names one."""
+        def follow(real):
+            def raw_alloc(size, stream):
+                thread = threading.get_ident()
+                self.stream[thread] = stream
+                try:
+                    return real(size, stream)
+                finally:
+                    self.stream.pop(thread, None)
+            return raw_alloc
+
+        _replace(self.torch, "_cuda_cudaCachingAllocator_raw_alloc", follow)
 
     # -- the callbacks --
 
@@ -196,19 +226,6 @@ class Watch:
             return snapshot(None)["segments"]
         except TypeError:
             return snapshot()["segments"]
-
-    def live(self, device):
-        """Blocks in use: address -> (bytes, stream)."""
-        found = {}
-        for s in self.segments():
-            if s["device"] != device:
-                continue
-            at = s["address"]
-            for b in s["blocks"]:
-                if b["state"] == "active_allocated":
-                    found[at] = (b["size"], s["stream"])
-                at += b["size"]
-        return found
 
     def block_of(self, ptr, device):
         for s in self.segments():
@@ -230,6 +247,13 @@ class Watch:
             return now[1] - last[1]
         return self.block_of(ptr, device) or UNIT
 
+    def is_private(self):
+        thread = threading.get_ident()
+        for _, owner in self.routed:
+            if owner is None or owner == thread:
+                return True
+        return False
+
     def on_alloc(self, ptr):
         try:
             device = self.device()
@@ -237,8 +261,11 @@ class Watch:
             if stream is None:
                 stream = self.raw_stream(device)
             size = self.size(ptr, device)
-            if self.capturing and self.C._cuda_isCurrentStreamCapturing():
+            if self.in_capture():
                 self.captured[ptr] = self.capture
+            elif self.routed and self.is_private():
+                self.captured[ptr] = _PRIVATE
+                return
             elif self.captured:
                 self.captured.pop(ptr, None)
             self.note_alloc(_pool(self.lib, device), ptr, size, stream)
@@ -246,11 +273,10 @@ class Watch:
             pass
 
     def on_free(self, ptr):
-        # Memory that was handed out during a capture stays with the graph's own pool.
         try:
             number = self.captured.get(ptr)
             if number is not None:
-                if not self.capturing or number != self.capture:
+                if number != self.capture or not self.in_capture():
                     return
                 del self.captured[ptr]
             self.note_free(ptr)
@@ -331,6 +357,11 @@ class Replace:
         C._cuda_memoryStats = memory_stats
         C._cuda_resetPeakMemoryStats = lambda device: lib.krtsan_torch_reset(device, 1)
         C._cuda_resetAccumulatedMemoryStats = lambda device: lib.krtsan_torch_reset(device, 0)
+        # Eager allocations stay in the one pool that there is; captures call the allocator itself.
+        for name in ("_cuda_beginAllocateToPool", "_cuda_beginAllocateCurrentThreadToPool",
+                     "_cuda_beginAllocateCurrentStreamToPool", "_cuda_endAllocateToPool",
+                     "_cuda_endAllocateCurrentStreamToPool", "_cuda_releasePool"):
+            _replace(self.torch, name, lambda real: lambda *args: None)
 
     # -- what cannot work --
 
@@ -350,8 +381,7 @@ class Replace:
                            ("_cuda_record_memory_history", "a memory history"),
                            ("_cuda_getCheckpointState", "reduce-overhead (cudagraph trees)"),
                            ("_cuda_setCheckpointPoolState", "reduce-overhead (cudagraph trees)")):
-            if hasattr(C, name):
-                setattr(C, name, refusing(what))
+            _replace(torch, name, lambda real, what=what: refusing(what))
         real = getattr(C, "_set_cudnn_benchmark", None)
         if real:
             def set_benchmark(on):

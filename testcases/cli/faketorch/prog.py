@@ -60,6 +60,34 @@ def graph(freed):
         torch.cuda.empty_cache()
 
 
+def two_graphs():
+    """They share a pool, and the second takes the first one's temporaries and outputs over."""
+    s = torch.cuda.Stream()
+    with torch.cuda.stream(s):
+        a, b, out = torch.empty(N).fill_(1), torch.empty(N).fill_(2), torch.empty(N).fill_(3)
+    g1 = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g1, s):
+        t = torch.empty(N).copy_(a)
+        h = torch.empty(N).copy_(t)
+        del t
+        out.copy_(h)
+    del h
+    g2 = torch.cuda.CUDAGraph(pool=g1.number)
+    with torch.cuda.graph(g2, s):
+        t = torch.empty(N).copy_(b)
+        u = torch.empty(N).copy_(t)
+        v = torch.empty(N).copy_(u)
+        out.copy_(v)
+    with torch.cuda.stream(s):
+        for _ in range(3):
+            g1.replay()
+            torch.cuda.synchronize()
+            first = out.first()
+            g2.replay()
+            torch.cuda.synchronize()
+            print(first, out.first())
+
+
 def stats():
     a, b = torch.empty(1000), torch.empty(100000)
     print(torch.cuda.memory_allocated())
@@ -127,16 +155,32 @@ def sizes():
     with torch.cuda.stream(s):
         v = torch.empty(800)
         tell(v.data_ptr(), s.handle)
-    # A pool set back to an earlier state, without callbacks.
+    # A pool set back to an earlier state, without callbacks: its memory is not told of any more.
     def checkpoint():
         torch.cuda._gpu_trace.active = False
-        torch._allocator.delete(v.data_ptr())
-        v.at = torch._allocator.malloc(4000, s.handle)
+        torch._allocator.delete(w.data_ptr())
+        w.at = torch._allocator.malloc(4000, s.handle)
         torch.cuda._gpu_trace.active = True
 
-    told.append("free %#x" % v.data_ptr())
-    torch._C._cuda_setCheckpointPoolState(0, checkpoint)
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), s):
+        w = torch.empty(1200)
+        tell(w.data_ptr(), s.handle)
+        torch._C._cuda_setCheckpointPoolState(0, checkpoint)
+    del w
+    # Eager allocations in a private pool, of this thread; another thread's are told.
+    torch._C._cuda_beginAllocateCurrentThreadToPool(0, (0, 9))
+    quiet = torch.empty(2200)
+    import threading
+    other = []
+    thread = threading.Thread(target=lambda: other.append(torch.empty(3300)))
+    thread.start()
+    thread.join()
+    tell(other[0].data_ptr())
+    torch._C._cuda_endAllocateToPool(0, (0, 9))
+    del quiet
     tell(v.data_ptr(), s.handle)
+    told[-1] = "free %#x" % v.data_ptr()
+    del v
     print("pool 1 PyTorch, device 0")
     print("\n".join(told))
     sys.stdout.flush()

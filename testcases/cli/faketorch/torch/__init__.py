@@ -135,7 +135,9 @@ def _snapshot(pool=None):
     for at, room, stream in a.segments:
         cuts = sorted([(b, s, "active_allocated") for b, (s, _) in a.live.items() if at <= b < at + room] +
                       [(b, s, "inactive") for blocks in a.free.values() for b, s in blocks if at <= b < at + room])
+        private = any(isinstance(key[0], int) for b, (_, key) in a.live.items() if at <= b < at + room)
         segments.append(dict(device=0, address=at, total_size=room, stream=stream,
+                             segment_pool_id=(0, 1 if private else 0),
                              blocks=[dict(size=s, state=t) for _, s, t in cuts]))
     return dict(segments=segments, device_traces=[])
 
@@ -163,6 +165,8 @@ _C = SimpleNamespace(
     _cuda_changeCurrentAllocator=_change,
     _cuda_cudaCachingAllocator_raw_alloc=lambda size, stream: _allocator.malloc(size, stream),
     _cuda_setCheckpointPoolState=lambda device, *args: args[0]() if args else None,
+    _cuda_beginAllocateCurrentThreadToPool=lambda device, pool: None,
+    _cuda_endAllocateToPool=lambda device, pool: None,
     _cuda_getCheckpointState=lambda device, pool: None,
     _set_cudnn_benchmark=lambda on: None,
 )

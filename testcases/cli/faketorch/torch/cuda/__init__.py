@@ -75,11 +75,11 @@ def empty_cache():
 
 
 class CUDAGraph:
-    def __init__(self):
+    def __init__(self, pool=None):
         global _pools
         _lazy_init()
         _pools += 1
-        self.number = _pools
+        self.number = pool or _pools
 
     def capture_begin(self):
         """As PyTorch does: the capture first, then its pool."""
