@@ -422,9 +422,15 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 	}
 	if (b && b->pool)
 		f->pool = b->pool->name;
+	if (!old && b && b->came_back.seq && b->came_back.seq < p->prev->seq) {
+		f->stale = true;
+		f->freed_by = api_base(b->came_back.api);
+		f->freed_seq = b->came_back.seq;
+	}
 	if (!old)
 		return;
 	f->former = true;
+	f->destroyed = old->destroyed;
 	if (old->pool && old->pool->name)
 		f->pool = old->pool->name;
 	if (old->freed.seq) {

@@ -118,6 +118,7 @@ struct krt_block {
 	struct krt_tree inner;	 /* those that lie in it */
 	struct krt_pool *pool;	 /* counted */
 	struct krt_origin made, freed;
+	struct krt_origin came_back;  /* when the first byte's last owner gave it back, or none */
 	struct krt_op_info *alloc_op; /* what handed it out: for which stream */
 	struct krt_op_info *free_op;  /* what took it back, NULL: alive, or not told */
 	struct krt_op_info *use[KRT_BLOCK_USES]; /* krtsan_block_use(): one a stream */

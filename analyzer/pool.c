@@ -449,7 +449,8 @@ static void block_alloc(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
 	struct krt_pool *p = krt_pool_get(&e->mem, c->pool, true);
-	struct krt_block *outer = NULL, *b;
+	struct krt_block *outer = NULL, *b, *last;
+	struct krt_origin came_back = {0};
 	struct krt_tree *t = &e->mem.blocks;
 	uint64_t from = c->addr, end = c->addr + c->bytes;
 
@@ -465,12 +466,16 @@ static void block_alloc(struct krt_engine *e, const struct krt_call *c)
 	/* handed out again without a word that they came back */
 	while ((b = krt_block_from(t, from)) && b->node.key < end && !e->heap.failed)
 		end_block(e, b, NULL);
+	last = krt_returned_at(&e->mem, from);
+	if (last)
+		came_back = last->freed;
 	krt_returned_cut(&e->mem, from, end);
 	each_piece(e, p->kind == KRT_POOL_HOST, from, end, fold_piece, NULL);
 	b = krt_block_add(&e->mem, outer, from, end - from, p, c);
 	if (!b)
 		return;
 	b->alloc_op = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER);
+	b->came_back = came_back;
 	b->capture = s ? s->capture : 0;
 }
 

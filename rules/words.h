@@ -120,6 +120,8 @@ struct krt_facts {
 	uint64_t handed_seq, freed_seq;
 	const char *home; /* the stream that the former owner's block was for, or NULL */
 	bool former;	  /* prev is of a former owner, not from before the first */
+	bool stale;	  /* prev came when the block had been given back */
+	bool destroyed;	  /* the former owner's pool ended */
 	bool told;	  /* the pool was told that prev's stream uses the block */
 	bool at_home;	  /* prev is on that stream */
 	bool per_thread;  /* both are per-thread streams */

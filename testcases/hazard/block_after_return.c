@@ -3,6 +3,7 @@
  * A block is given back before the last copy from it is enqueued; then it gets a
  * new owner on another stream.
  * EXPECT: KRT-REUSE-RACE error certain both count=1
+ * MENTIONS: KRT-REUSE-RACE "had been given back (block free"
  * FINDINGS: 1
  * EXPECT-FIXED: none
  * SIM-WRONG: the copy holds the new owner's bytes
