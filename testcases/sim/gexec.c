@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Executable graphs: instantiation and launches.
+ * Executable graphs: instantiation, launches, updates.
  *
  * An executable refers to the templates that its graph's nodes had when it was
  * made.  A launch puts copies of them between a begin and an end marker of the
@@ -31,6 +31,7 @@ struct xnode {
 	struct xgraph *sub;
 	unsigned dep, ndep; /* in xgraph.dep */
 	unsigned lane;
+	int priority; /* as asked for */
 };
 
 struct xgraph {
@@ -127,6 +128,11 @@ static void lanes(struct xgraph *x)
 	sim_free(tail);
 }
 
+static int priority_of(const struct node *n)
+{
+	return n->attr ? n->attr[CU_LAUNCH_ATTRIBUTE_PRIORITY].priority : 0;
+}
+
 static struct xgraph *xgraph_make(const struct graph *g, CUgraphInstantiateResult *why,
 				  struct node **bad)
 {
@@ -160,6 +166,7 @@ static struct xgraph *xgraph_make(const struct graph *g, CUgraphInstantiateResul
 		n->op = s->op;
 		op_get(n->op);
 		n->ev = s->ev;
+		n->priority = priority_of(s);
 		n->dep = deps;
 		n->ndep = s->ndep;
 		for (unsigned k = 0; k < s->ndep; k++)
@@ -440,3 +447,311 @@ static CUresult launch(bool pt, CUgraphExec h, CUstream s, bool upload)
 }
 BOTH(cuGraphLaunch, _ptsz, (CUgraphExec e, CUstream s), launch(pt, e, s, false))
 BOTH(cuGraphUpload, _ptsz, (CUgraphExec e, CUstream s), launch(pt, e, s, true))
+
+/* ---- updates ---- */
+
+/* The executable's node that was made from this one, in nested graphs too. */
+static struct xnode *find(const struct xgraph *x, const struct node *n)
+{
+	struct xnode *r = NULL;
+
+	if (n->index < x->n && x->v[n->index].origin == n->id)
+		return &x->v[n->index];
+	for (unsigned i = 0; i < x->n; i++)
+		if (x->v[i].origin == n->id)
+			return &x->v[i];
+	for (unsigned i = 0; i < x->n && !r; i++)
+		if (x->v[i].sub)
+			r = find(x->v[i].sub, n);
+	return r;
+}
+
+static bool same_attr(const struct op *a, const struct op *b, int id)
+{
+	CUlaunchAttributeValue v = {0}, w = {0};
+
+	kernel_node_attr_get(a, id, &v);
+	kernel_node_attr_get(b, id, &w);
+	return !memcmp(&v, &w, sizeof v);
+}
+
+/* May the executable's node do what node n does? */
+static CUgraphExecUpdateResult may_become(const struct gexec *e, const struct xnode *x,
+					  const struct node *n, bool single)
+{
+	switch ((int)x->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		if (x->op->ctx != n->op->ctx)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
+		if (!same_attr(x->op, n->op, CU_LAUNCH_ATTRIBUTE_COOPERATIVE) ||
+		    (!single && e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY &&
+		     x->priority != priority_of(n)))
+			return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		if (!copy_node_update(x->op, n->op, single))
+			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		if (!set_node_update(x->op, n->op))
+			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+		break;
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		if (!memop_node_update(x->op, n->op))
+			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+		break;
+	}
+	return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+/* The executable's node works as node n does from now on. */
+static void become(struct xnode *x, const struct node *n)
+{
+	op_get(n->op);
+	op_put(x->op);
+	x->op = n->op;
+	x->ev = n->ev;
+}
+
+#define NOBODY UINT32_MAX
+
+/*
+ * Pairs an executable's nodes with a graph's: ends with ends, in order, then
+ * what each depends on, in the order of its edges.  of[] by the graph's index.
+ */
+static CUgraphExecUpdateResult pair(const struct xgraph *x, const struct graph *g, unsigned *of,
+				    CUgraphExecUpdateResultInfo *info)
+{
+	unsigned *with = sim_alloc((x->n + 1) * sizeof *with);
+	unsigned *todo = sim_alloc((x->n + 1) * sizeof *todo);
+	CUgraphExecUpdateResult r = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+	unsigned k = 0, n = 0;
+
+	if (!with || !todo) {
+		r = CU_GRAPH_EXEC_UPDATE_ERROR;
+		goto out;
+	}
+	for (unsigned i = 0; i < x->n; i++)
+		with[i] = of[i] = NOBODY;
+	for (unsigned i = 0; i < g->n; i++) {
+		if (g->node[i]->nout)
+			continue;
+		while (k < x->n && !x->v[k].leaf)
+			k++;
+		if (k == x->n) {
+			info->errorNode = (CUgraphNode)g->node[i];
+			goto out;
+		}
+		of[i] = k;
+		with[k++] = i;
+		todo[n++] = i;
+	}
+	while (n) {
+		const struct node *b = g->node[todo[--n]];
+		const struct xnode *a = &x->v[of[b->index]];
+
+		info->errorNode = (CUgraphNode)b;
+		if (a->type != b->type) {
+			r = CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+			goto out;
+		}
+		if (a->ndep != b->ndep)
+			goto out;
+		for (unsigned i = 0; i < b->ndep; i++) {
+			const struct xdep *da = &x->dep[a->dep + i];
+			unsigned db = b->dep[i].n->index;
+
+			info->errorFromNode = (CUgraphNode)b->dep[i].n;
+			if (memcmp(&da->e, &b->dep[i].e, sizeof da->e))
+				goto out;
+			if (of[db] == NOBODY && with[da->at] == NOBODY) {
+				of[db] = da->at;
+				with[da->at] = db;
+				todo[n++] = db;
+			} else if (of[db] != da->at) {
+				goto out;
+			}
+		}
+		info->errorFromNode = NULL;
+	}
+	info->errorNode = NULL;
+	r = CU_GRAPH_EXEC_UPDATE_SUCCESS;
+	/* Circles have no end that leads to them. */
+	for (unsigned i = 0; i < g->n; i++)
+		if (of[i] == NOBODY)
+			r = CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+out:
+	sim_free(with);
+	sim_free(todo);
+	return r;
+}
+
+/* apply false: looks whether it can be done.  Never fails with apply, where it did not without. */
+static CUgraphExecUpdateResult update(const struct gexec *e, struct xgraph *x,
+				      const struct graph *g, bool apply,
+				      CUgraphExecUpdateResultInfo *info)
+{
+	CUgraphExecUpdateResult r;
+	unsigned *of;
+
+	if (x->n != g->n)
+		return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+	of = sim_alloc((g->n + 1) * sizeof *of);
+	r = of ? pair(x, g, of, info) : CU_GRAPH_EXEC_UPDATE_ERROR;
+	for (unsigned i = 0; i < g->n && r == CU_GRAPH_EXEC_UPDATE_SUCCESS; i++) {
+		struct node *n = g->node[i];
+		struct xnode *v = &x->v[of[i]];
+
+		if (v->sub) {
+			r = update(e, v->sub, n->sub, apply, info);
+		} else if (apply) {
+			become(v, n);
+		} else {
+			r = may_become(e, v, n, false);
+			if (r != CU_GRAPH_EXEC_UPDATE_SUCCESS)
+				info->errorNode = (CUgraphNode)n;
+		}
+	}
+	sim_free(of);
+	return r;
+}
+
+static CUresult exec_update(CUgraphExec h, CUgraph hg, CUgraphExecUpdateResultInfo *info)
+{
+	struct graph *g = (struct graph *)hg;
+	CUgraphExecUpdateResultInfo i = {.result = CU_GRAPH_EXEC_UPDATE_ERROR};
+
+	ENTER();
+	if (!info)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	*info = i;
+	GET_EXEC(h, e);
+	if (!sim_handle_is(g, SIM_GRAPH) || g->capturing)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	i.result = update(e, e->x, g, false, &i);
+	if (i.result == CU_GRAPH_EXEC_UPDATE_SUCCESS)
+		i.result = update(e, e->x, g, true, &i);
+	*info = i;
+	LEAVE(i.result == CU_GRAPH_EXEC_UPDATE_SUCCESS ? CUDA_SUCCESS
+						       : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+}
+ONE(cuGraphExecUpdate_v2, (CUgraphExec e, CUgraph g, CUgraphExecUpdateResultInfo *info),
+    exec_update(e, g, info))
+
+API(cuGraphExecUpdate,
+    (CUgraphExec e, CUgraph g, CUgraphNode *bad, CUgraphExecUpdateResult *result))
+{
+	CUgraphExecUpdateResultInfo info;
+	CUresult r = exec_update(e, g, &info);
+
+	if (bad)
+		*bad = info.errorNode;
+	if (result)
+		*result = info.result;
+	return r;
+}
+
+/* ---- updates of single nodes ---- */
+
+static CUresult exec_set(CUgraphExec h, CUgraphNode hn, const CUgraphNodeParams *p)
+{
+	CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR};
+	struct graph *sub = NULL;
+	struct xnode *x;
+	struct node *tmp;
+	CUresult r;
+
+	ENTER();
+	GET_EXEC(h, e);
+	if (!p || !sim_handle_is(hn, SIM_NODE))
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	x = find(e->x, (struct node *)hn);
+	if (!x || x->type != (unsigned)p->type)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	switch ((int)x->type) {
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+		sub = (struct graph *)p->graph.graph;
+		if (!sim_handle_is(sub, SIM_GRAPH) || sub->capturing)
+			LEAVE(CUDA_ERROR_INVALID_VALUE);
+		if (update(e, x->sub, sub, false, &info) != CU_GRAPH_EXEC_UPDATE_SUCCESS)
+			LEAVE(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+		update(e, x->sub, sub, true, &info);
+		LEAVE(CUDA_SUCCESS);
+	}
+	tmp = node_make(x->type);
+	if (!tmp)
+		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
+	/* The launch attributes stay the executable's. */
+	if (x->type == CU_GRAPH_NODE_TYPE_KERNEL) {
+		tmp->attr = sim_alloc(NODE_ATTRS * sizeof *tmp->attr);
+		for (int i = 0; tmp->attr && i < NODE_ATTRS; i++)
+			kernel_node_attr_get(x->op, i, &tmp->attr[i]);
+	}
+	r = node_fill(tmp, p);
+	if (r == CUDA_SUCCESS && may_become(e, x, tmp, true) != CU_GRAPH_EXEC_UPDATE_SUCCESS)
+		r = CUDA_ERROR_INVALID_VALUE;
+	if (r == CUDA_SUCCESS)
+		become(x, tmp);
+	node_free(tmp);
+	LEAVE(r);
+}
+ONE(cuGraphExecNodeSetParams, (CUgraphExec e, CUgraphNode n, CUgraphNodeParams *p),
+    exec_set(e, n, p))
+
+#define EXEC_SET(name, nodetype, params, given, set)                                               \
+	API(name, params)                                                                          \
+	{                                                                                          \
+		CUgraphNodeParams p = {.type = nodetype};                                          \
+                                                                                                   \
+		if (!(given))                                                                      \
+			return CUDA_ERROR_INVALID_VALUE;                                           \
+		set;                                                                               \
+		return exec_set(e, n, &p);                                                         \
+	}
+#define IN CUgraphExec e, CUgraphNode n
+EXEC_SET(cuGraphExecKernelNodeSetParams, CU_GRAPH_NODE_TYPE_KERNEL,
+	 (IN, const CUDA_KERNEL_NODE_PARAMS_v1 *k), k, memcpy(&p.kernel, k, sizeof *k))
+EXEC_SET(cuGraphExecKernelNodeSetParams_v2, CU_GRAPH_NODE_TYPE_KERNEL,
+	 (IN, const CUDA_KERNEL_NODE_PARAMS *k), k, memcpy(&p.kernel, k, sizeof *k))
+EXEC_SET(cuGraphExecMemcpyNodeSetParams, CU_GRAPH_NODE_TYPE_MEMCPY,
+	 (IN, const CUDA_MEMCPY3D *c, CUcontext x), c,
+	 (p.memcpy.copyParams = *c, p.memcpy.copyCtx = x))
+EXEC_SET(cuGraphExecMemsetNodeSetParams, CU_GRAPH_NODE_TYPE_MEMSET,
+	 (IN, const CUDA_MEMSET_NODE_PARAMS *s, CUcontext x), s,
+	 (memcpy(&p.memset, s, sizeof *s), p.memset.ctx = x))
+EXEC_SET(cuGraphExecHostNodeSetParams, CU_GRAPH_NODE_TYPE_HOST,
+	 (IN, const CUDA_HOST_NODE_PARAMS *f), f, (p.host.fn = f->fn, p.host.userData = f->userData))
+EXEC_SET(cuGraphExecEventRecordNodeSetEvent, CU_GRAPH_NODE_TYPE_EVENT_RECORD, (IN, CUevent ev), ev,
+	 p.eventRecord.event = ev)
+EXEC_SET(cuGraphExecEventWaitNodeSetEvent, CU_GRAPH_NODE_TYPE_WAIT_EVENT, (IN, CUevent ev), ev,
+	 p.eventWait.event = ev)
+EXEC_SET(cuGraphExecBatchMemOpNodeSetParams, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
+	 (IN, const CUDA_BATCH_MEM_OP_NODE_PARAMS *b), b, memcpy(&p.memOp, b, sizeof *b))
+EXEC_SET(cuGraphExecChildGraphNodeSetParams, CU_GRAPH_NODE_TYPE_GRAPH, (IN, CUgraph g), g,
+	 p.graph.graph = g)
+
+static CUresult enabled(CUgraphExec h, CUgraphNode hn, unsigned *get, unsigned set)
+{
+	struct xnode *x;
+
+	ENTER();
+	GET_EXEC(h, e);
+	if (!sim_handle_is(hn, SIM_NODE))
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	x = find(e->x, (struct node *)hn);
+	if (!x || (x->type != CU_GRAPH_NODE_TYPE_KERNEL && x->type != CU_GRAPH_NODE_TYPE_MEMCPY &&
+		   x->type != CU_GRAPH_NODE_TYPE_MEMSET))
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (get)
+		*get = x->enabled;
+	else
+		x->enabled = set != 0;
+	LEAVE(CUDA_SUCCESS);
+}
+ONE(cuGraphNodeSetEnabled, (CUgraphExec e, CUgraphNode n, unsigned v), enabled(e, n, NULL, v))
+ONE(cuGraphNodeGetEnabled, (CUgraphExec e, CUgraphNode n, unsigned *v),
+    (v ? enabled(e, n, v, 0) : CUDA_ERROR_INVALID_VALUE))

@@ -404,6 +404,7 @@ void host_node_params(const struct op *op, CUhostFn *fn, void **user);
 CUresult memop_node_op(struct ctx *c, unsigned n, const CUstreamBatchMemOpParams *p,
 		       unsigned flags, struct op **out);
 void memop_node_params(const struct op *op, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p);
+bool memop_node_update(const struct op *was, const struct op *now);
 
 /* capture (capture.c) */
 bool cap_take(struct op *op,

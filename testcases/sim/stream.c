@@ -818,6 +818,17 @@ void memop_node_params(const struct op *op, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p)
 	*p = (CUDA_BATCH_MEM_OP_NODE_PARAMS_v2){(CUcontext)op->ctx, m->n, m->v, 0};
 }
 
+/* Addresses and values may change, and what is waited for; not what each operation is. */
+bool memop_node_update(const struct op *was, const struct op *now)
+{
+	const struct memop *a = was->data, *b = now->data;
+	bool same = a->n == b->n;
+
+	for (unsigned i = 0; i < a->n && same; i++)
+		same = a->v[i].operation == b->v[i].operation;
+	return same;
+}
+
 static CUresult mem_ops(bool pt, CUstream s, unsigned n, const CUstreamBatchMemOpParams *p,
 			unsigned flags)
 {

@@ -557,6 +557,203 @@ static void capture_to_graph(void)
 	CU(cuGraphDestroy(g));
 }
 
+/* Changes of an executable: later launches only, and the graph is left alone. */
+static void exec_changes(void)
+{
+	CUcontext c = test_ctx(0);
+	CUgraph g, child, g2;
+	CUgraphNode set, add, sub, in, cp, host;
+	CUgraphExec e;
+	CUdeviceptr d, o;
+	CUstream s = stream(), t = stream();
+	struct args a;
+	uint32_t out[4] = {0}, out2[4] = {0};
+	int count = 0, other = 0;
+	unsigned on;
+	cuuint64_t flags;
+
+	CU(cuMemAlloc(&d, 16));
+	CU(cuMemAlloc(&o, 16));
+	CU(cuMemsetD32(o, 100, 4));
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphCreate(&child, 0));
+	CUDA_MEMSET_NODE_PARAMS m = {
+		.dst = d, .value = 1, .elementSize = 4, .width = 4, .height = 1};
+	CUDA_KERNEL_NODE_PARAMS k = kernel(&a, "addn", d, 10), kq;
+	CUDA_MEMCPY3D c3 = d2h(out, d, 16);
+	CUDA_HOST_NODE_PARAMS h = {bump, &count};
+	CU(cuGraphAddKernelNode(&in, child, NULL, 0, &k));
+	CU(cuGraphAddMemsetNode(&set, g, NULL, 0, &m, c));
+	CU(cuGraphAddKernelNode(&add, g, &set, 1, &k));
+	CU(cuGraphAddChildGraphNode(&sub, g, &add, 1, child));
+	CU(cuGraphAddMemcpyNode(&cp, g, &sub, 1, &c3, c));
+	CU(cuGraphAddHostNode(&host, g, &cp, 1, &h));
+	CUDA_GRAPH_INSTANTIATE_PARAMS ip = {.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+						     CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY,
+					    .hUploadStream = s};
+	CU(cuGraphInstantiateWithParams(&e, g, &ip));
+	CU(cuGraphExecGetFlags(e, &flags));
+	CHECK(flags == ip.flags);
+	FAILS(CUDA_ERROR_NOT_SUPPORTED,
+	      cuGraphInstantiate(&e, g, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&e, g, 64));
+	CU(cuGraphUpload(e, t));
+	CU(cuCtxSynchronize());
+
+	/* Queued with the old parameters, then changed, then queued again. */
+	CU(cuGraphLaunch(e, s));
+	m.value = 2;
+	CU(cuGraphExecMemsetNodeSetParams(e, set, &m, c));
+	k = kernel(&a, "addn", d, 20);
+	CU(cuGraphExecKernelNodeSetParams(e, add, &k));
+	c3.dstHost = out2;
+	CU(cuGraphExecMemcpyNodeSetParams(e, cp, &c3, c));
+	h.userData = &other;
+	CU(cuGraphExecHostNodeSetParams(e, host, &h));
+	CU(cuGraphLaunch(e, t));
+	CU(cuCtxSynchronize());
+	CHECK(out[0] == 21 && out2[0] == 32 && count == 1 && other == 1);
+	CU(cuGraphKernelNodeGetParams(add, &kq));
+	CHECK(*(uint32_t *)kq.kernelParams[2] == 10);
+
+	/* A node of the embedded graph, and the embedded graph as a whole. */
+	CUgraph inner;
+	CU(cuGraphChildGraphNodeGetGraph(sub, &inner));
+	k = kernel(&a, "mul3", d, 0);
+	CU(cuGraphExecKernelNodeSetParams(e, at(inner, 0), &k));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(out2[0] == 66);
+	CU(cuGraphExecChildGraphNodeSetParams(e, sub, child));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(out2[0] == 32);
+	CU(cuGraphCreate(&g2, 0));
+	FAILS(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecChildGraphNodeSetParams(e, sub, g2));
+
+	/* Disabled nodes keep their edges; launches in the queue keep what they had. */
+	CU(cuGraphLaunch(e, s));
+	CU(cuGraphNodeSetEnabled(e, add, 0));
+	CU(cuGraphNodeGetEnabled(e, add, &on));
+	CHECK(!on);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphNodeSetEnabled(e, host, 0));
+	CU(cuStreamSynchronize(s));
+	CHECK(out2[0] == 32);
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(out2[0] == 12);
+	CU(cuGraphNodeSetEnabled(e, add, 1));
+
+	/* What may not change: shape of a set, side of a copy. */
+	m.height = 2;
+	m.width = 2;
+	m.pitch = 8;
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphExecMemsetNodeSetParams(e, set, &m, c));
+	CUDA_MEMCPY3D dd = c3;
+	dd.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+	dd.dstDevice = o;
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphExecMemcpyNodeSetParams(e, cp, &dd, c));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphExecHostNodeSetParams(e, add, &h));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphExecHostNodeSetParams(e, in, &h));
+	/* The executable may go while it runs. */
+	CU(cuGraphLaunch(e, s));
+	CU(cuGraphDestroy(g));
+	CU(cuGraphExecDestroy(e));
+	CU(cuStreamSynchronize(s));
+	CHECK(out2[0] == 32);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(e, s));
+}
+
+static CUgraph shot(CUstream s, CUstream t, CUevent e, CUevent f, CUdeviceptr d, uint32_t v, int more)
+{
+	CUgraph g;
+
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuMemsetD32Async(d, v, 4, s));
+	CU(cuEventRecord(e, s));
+	CU(cuStreamWaitEvent(t, e, 0));
+	CU(cuMemsetD32Async(d + 16, v + 1, 4, s));
+	CU(cuMemsetD32Async(d + 32, v + 2, 4, t));
+	if (more == 1)
+		CU(cuMemsetD32Async(d + 48, v, 4, t));
+	if (more == 2)
+		CU(cuMemcpyDtoDAsync(d + 48, d, 4, t));
+	CU(cuEventRecord(f, t));
+	CU(cuStreamWaitEvent(s, f, 0));
+	if (more == 3)
+		CU(cuMemcpyDtoDAsync(d, d + 16, 4, s));
+	else
+		CU(cuMemsetD32Async(d, v + 3, 1, s));
+	CU(cuStreamEndCapture(s, &g));
+	return g;
+}
+
+static void exec_update(void)
+{
+	test_ctx(0);
+	CUstream s = stream(), t = stream();
+	CUgraph g, g2;
+	CUgraphExec e;
+	CUevent ev, f;
+	CUdeviceptr d;
+	CUgraphExecUpdateResultInfo info;
+
+	CU(cuEventCreate(&ev, CU_EVENT_DISABLE_TIMING));
+	CU(cuEventCreate(&f, CU_EVENT_DISABLE_TIMING));
+	CU(cuMemAlloc(&d, 64));
+	g = shot(s, t, ev, f, d, 10, 0);
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphLaunch(e, s));
+	g2 = shot(s, t, ev, f, d, 20, 0);
+	CU(cuGraphExecUpdate(e, g2, &info));
+	CHECK(info.result == CU_GRAPH_EXEC_UPDATE_SUCCESS);
+	CU(cuGraphDestroy(g2));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(d) == 13 && word(d + 16) == 11 && word(d + 32) == 12);
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(d) == 23 && word(d + 16) == 21 && word(d + 32) == 22);
+	/* One more node; another kind of node. */
+	g2 = shot(s, t, ev, f, d, 30, 1);
+	FAILS(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate(e, g2, &info));
+	CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+	g2 = shot(s, t, ev, f, d, 30, 3);
+	FAILS(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate(e, g2, &info));
+	CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+	CHECK(info.errorNode == at(g2, 3));
+	/* As many nodes, another edge. */
+	g2 = shot(s, t, ev, f, d, 30, 0);
+	CUgraphNode a = at(g2, 0), b = at(g2, 2);
+	CU(cuGraphRemoveDependencies(g2, &a, &b, NULL, 1));
+	FAILS(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, cuGraphExecUpdate(e, g2, &info));
+	CHECK(info.result == CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED && info.errorNode == b);
+	/* Nothing of what failed was taken. */
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(d) == 23);
+	/* Nodes made in another order are paired by their edges, not by their place. */
+	CUgraph g3;
+	CUgraphNode x[4], from[4], to[4];
+	CUDA_MEMSET_NODE_PARAMS m = {.dst = d, .value = 1, .elementSize = 4, .width = 4, .height = 1};
+	CU(cuGraphCreate(&g3, 0));
+	for (int i = 0; i < 4; i++) {
+		m.dst = d + 16ull * (3 - (unsigned)i);
+		m.value = 40 + (unsigned)i;
+		CU(cuGraphAddMemsetNode(&x[i], g3, NULL, 0, &m, NULL));
+	}
+	from[0] = from[1] = x[3];
+	to[0] = x[2];
+	to[1] = x[1];
+	from[2] = x[2];
+	from[3] = x[1];
+	to[2] = to[3] = x[0];
+	CU(cuGraphAddDependencies(g3, from, to, NULL, 4));
+	CU(cuGraphExecUpdate(e, g3, &info));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(d) == 43 && word(d + 16) == 42 && word(d + 32) == 41 && word(d + 48) == 40);
+}
+
 /* 10,000 nodes in a chain, in a fan, and in two chains that nobody orders. */
 static void many_nodes(void)
 {
@@ -609,6 +806,8 @@ int main(int argc, char **argv)
 		{"graph-captured", captured_params, NULL},
 		{"graph-kernels", kernel_forms, NULL},
 		{"graph-capture-to", capture_to_graph, NULL},
+		{"graph-exec-changes", exec_changes, NULL},
+		{"graph-exec-update", exec_update, NULL},
 		{"graph-many", many_nodes, NULL},
 		{NULL, NULL, NULL},
 	};
