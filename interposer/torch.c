@@ -457,6 +457,10 @@ static void trim(int device)
 	struct block *list = NULL;
 
 	lock();
+	if (captures) { /* freeing could break it */
+		unlock();
+		return;
+	}
 	for (struct pool *p = pools; p; p = p->next) {
 		if ((device >= 0 && p->device != device) || (p->private && p->graphs))
 			continue;
