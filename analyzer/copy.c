@@ -462,6 +462,7 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 	if (before)
 		krt_snapshot_unref(e->order, before);
 	krt_site_work(e, c);
+	krt_hot_copy(e, c, dst, k->no_src ? dst : src, shape_bytes(&k->dst), sem);
 }
 
 /* --- batches -------------------------------------------------------------------------- */

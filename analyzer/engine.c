@@ -342,6 +342,7 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 		krt_storm_call(e, &c);
 	}
 	c.told = !c.ok && !c.not_ready && krt_rights_refused(e, &c);
+	krt_hot_pass(e, &c);
 	dispatch(e, &c);
 	krt_pairs_flush(e);
 	e->call = NULL;
@@ -363,6 +364,8 @@ static void thread_record(struct krt_engine *e, const struct krt_rec_thread *r, 
 	l->ndeclared = 0;
 	l->ctx = l->inside = 0;
 	l->capture_mode = 0;
+	krt_path_reset(&l->path);
+	memset(&l->hot, 0, sizeof(l->hot));
 }
 
 static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
@@ -466,9 +469,10 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 		return;
 	e->finished = true;
 	e->judge = true;
-	krt_sites_finish(e);
 	krt_storm_finish(e);
 	krt_rights_finish(e);
+	krt_hot_finish(e);
+	krt_wait_sites_finish(e);
 	trouble_reasons(e, trouble);
 	e->cov.dropped += dropped;
 	if (dropped)
@@ -504,8 +508,9 @@ void krt_engine_destroy(struct krt_engine *e)
 	if (!e)
 		return;
 	krt_judge_free(e);
-	krt_sites_free(e);
 	krt_rights_free(e);
+	krt_hot_free(e);
+	krt_wait_sites_free(e);
 	krt_sync_free(e);
 	krt_capture_free(e);
 	krt_storm_free(e);

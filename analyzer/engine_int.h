@@ -17,7 +17,9 @@
  *   graph_input.c  inputs that a replay did not get
  *   rights.c  who may use what: contexts, devices, refused calls
  *   judge.c   pairs to findings
- *   hot.c     rules about call sites
+ *   site.c    call sites; waits that never met a record
+ *   loop.c    loops of a thread
+ *   hot.c     rules about what is done again and again in a loop
  *
  * A call is handled to its end before the next one; pairs that it finds are
  * gathered (struct krt_pair) and become findings when it is done.
@@ -28,6 +30,7 @@
 #include "decode.h"
 #include "engine.h"
 #include "heap.h"
+#include "loop.h"
 #include "memory.h"
 #include "objects.h"
 #include "order.h"
@@ -41,6 +44,15 @@ struct krt_declared {
 	uint32_t flags;
 };
 
+/* hot.c: what a thread did last */
+struct krt_lane_hot {
+	uint64_t fetched, fetched_seq; /* bytes of the last copy to the host, nothing enqueued since */
+	uint64_t polling, polling_work; /* a query that found work unfinished, and when */
+	struct krt_hot_kernel *kernel;	/* launched last */
+	uint32_t kernel_id;
+	uint16_t fetched_api;
+};
+
 struct krt_lane {
 	uint64_t thread; /* serial */
 	uint64_t ctx;	 /* the last current context that a call named, 0: none */
@@ -48,6 +60,8 @@ struct krt_lane {
 	unsigned capture_mode; /* of the thread, as it set it: CUstreamCaptureMode */
 	struct krt_declared *declared;
 	uint32_t ndeclared, declared_cap;
+	struct krt_path path;
+	struct krt_lane_hot hot;
 };
 
 /* A hazard of the call in hand, or of one pair of operations. */
@@ -108,16 +122,7 @@ struct krt_shared {
 	UT_hash_handle hh;
 };
 
-/* hot.c */
-#define KRT_WORK_SITES 64
-struct krt_site {
-	uint64_t key;
-	uint16_t api;
-	uint32_t stack;
-	uint64_t first, count, worked, rounds, work_before;
-	uint64_t seen[KRT_WORK_SITES];
-	UT_hash_handle hh;
-};
+/* site.c */
 struct krt_wait_site {
 	uint64_t key;
 	uint64_t total, unrecorded;
@@ -127,7 +132,7 @@ struct krt_wait_site {
 	char *stream, *event;
 	UT_hash_handle hh;
 };
-#define KRT_SITES_MAX 4096
+#define KRT_WAIT_SITES_MAX 4096
 
 struct krt_engine {
 	struct krt_engine_config cfg;
@@ -177,10 +182,14 @@ struct krt_engine {
 	struct krt_storm_exec *storm_execs;
 	uint64_t storm_launches;
 
-	struct krt_site *sites;
 	struct krt_wait_site *wait_sites;
-	uint64_t work_site[KRT_WORK_SITES], work_count[KRT_WORK_SITES], work;
-	unsigned work_sites;
+	struct krt_site *sites, *site; /* site: of the call in hand, NULL: none */
+	struct krt_hot_kernel *hot_kernels;
+	struct krt_made *made;
+	uint64_t work, host_waits_done; /* operations enqueued; waits of the host, by any thread */
+	struct krt_stamp enqueued, work_stamp; /* newest operation, and newest of those counted in work */
+	uint32_t hot_count;
+	bool times;			/* calls carry times */
 
 	uint64_t since_sweep,
 		sweep_after; /* accesses remembered since the last sweep, and the limit */
@@ -207,9 +216,9 @@ bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s);
  * The host edge of a call that has returned.  s: its stream, op: what it
  * enqueued, before: what the stream held before that (NULL where there is no
  * such thing); ctx: the context whose streams, or whose device, a larger edge
- * is about.
+ * is about.  Did it add an order that was not there?
  */
-void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
+bool krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
 		   struct krt_stream_info *s, const struct krt_op_info *op,
 		   const struct krt_snapshot *before, struct krt_context_info *ctx);
 /*
@@ -376,18 +385,47 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 int krt_judge_report(const struct krt_engine *e, struct krt_report *r);
 void krt_judge_free(struct krt_engine *e);
 
-/* --- hot.c ------------------------------------------------------------------- */
+/* --- site.c ------------------------------------------------------------------ */
 
 /* A key for the call site, 0 when there is no stack. */
 uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack);
-/* Device work was enqueued here. */
-void krt_site_work(struct krt_engine *e, const struct krt_call *c);
-/* The host waited here. */
-void krt_site_sync(struct krt_engine *e, const struct krt_call *c);
 /* A wait or sync of an event met (or not) a record. */
 void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev,
 		   bool recorded, const char *stream);
-void krt_sites_finish(struct krt_engine *e);
-void krt_sites_free(struct krt_engine *e);
+void krt_wait_sites_finish(struct krt_engine *e);
+void krt_wait_sites_free(struct krt_engine *e);
+
+/* --- hot.c ------------------------------------------------------------------- */
+
+/* A call before it is dispatched: its site, its thread's loops. */
+void krt_hot_pass(struct krt_engine *e, const struct krt_call *c);
+/* Device work was enqueued here. */
+void krt_site_work(struct krt_engine *e, const struct krt_call *c);
+/* It was a kernel; args: a hash of its parameters. */
+void krt_hot_launch(struct krt_engine *e, const struct krt_call *c, uint32_t kernel, uint64_t args);
+/* It was a copy: sides as it saw them, bytes, the row of what it orders. */
+void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_mem dst,
+		  enum krt_sem_mem src, uint64_t bytes, enum krt_sem_id sem);
+/*
+ * The host waited here for the event, the stream or (both NULL) the context;
+ * added: that gave an order which was not there.
+ */
+void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
+		  const struct krt_event_info *ev, bool added);
+/* A stream was made to wait for the event here. */
+void krt_hot_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
+		  const struct krt_event_info *ev, bool added);
+/* A query of the object found work unfinished. */
+void krt_hot_unfinished(struct krt_engine *e, const struct krt_call *c, uint64_t object);
+/* A query succeeded: does that end a polling loop? */
+bool krt_hot_polled(struct krt_engine *e, const struct krt_call *c, uint64_t object);
+/* An object (handle or address, told apart by sort) was made or is gone. */
+enum krt_made_sort { KRT_MADE_MEMORY, KRT_MADE_STREAM, KRT_MADE_EVENT, KRT_MADE_MODULE };
+void krt_hot_made(struct krt_engine *e, const struct krt_call *c, enum krt_made_sort sort,
+		  uint64_t object, uint64_t bytes);
+void krt_hot_gone(struct krt_engine *e, const struct krt_call *c, enum krt_made_sort sort,
+		  uint64_t object);
+void krt_hot_finish(struct krt_engine *e);
+void krt_hot_free(struct krt_engine *e);
 
 #endif

@@ -1,211 +1,603 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules about call sites: a sync again and again, waits that never met a
- * record.
+ * What is done again and again in a loop, and what it costs: blocking waits,
+ * allocations, copies that wait because their memory is pageable, objects made
+ * and destroyed, waits that add no order.
  *
- * A call site is the first few frames outside cudart, libcuda and the CUDA
- * libraries, and not the first alone: a program with cudart linked in has that
- * library's frames among its own, and they cannot be told apart without names.
+ * A site is hot when it is passed hot_min times or more, device work in between,
+ * and in at least half of the rounds of its loop.  Rounds between two passes:
+ *   - of the loop that took the site off its thread's path (loop.h), or
+ *   - of loops inside that feed the device from the host: a wait after an inner
+ *     loop of copies and kernels is one at the end of an epoch
+ * whichever is more.  Inner loops of launches alone do not count, but one that
+ * shares its head with the outer loop looks like a loop that waits every Nth
+ * round.  It is taken as an inner one only where N is small, and always the
+ * same from the first wait to the last, with the same launches in each round.
+ * Rounds that the same kernels went without any wait afterwards count as well:
+ * what was waited for is then a warm-up.  A wait that leaves the newest work in
+ * flight, such as one for the round before, does not let the device run dry and
+ * does not count.
  *
- * Rounds: how often a loop went round is read off the work sites.  Between two
- * calls of a sync site the loop has gone round as often as the busiest work site
- * was passed: a loop that launches every round and syncs every tenth has ten
- * rounds a sync, and its sync is not hot.
+ * What is made again and again counts from the second time on, when what was
+ * made at the site before has gone: a pool that grows is none.  All figures are
+ * counts and the calls' own times; no verdict here rests on a time.
  */
 #include "engine_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define FRAMES 4
+#define INNER_MAX   8 /* rounds of an inner loop that shares its head */
+#define KERNELS_MAX 4096
+#define MADE_MAX    65536
+#define COUNTS_MAX  4096 /* sites that a rule looks at */
 
-uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
+/* A kernel, wherever it is launched. */
+struct krt_hot_kernel {
+	uint64_t func;
+	uint64_t total, unwaited; /* launches; those since whose predecessor nobody had waited */
+	uint64_t waits;		  /* host_waits_done at the last */
+	UT_hash_handle hh;
+};
+
+/* An object that is alive, and the site that made it. */
+struct krt_made {
+	uint64_t key;
+	struct krt_site *site;
+	UT_hash_handle hh;
+};
+
+struct krt_hot {
+	enum krt_rule_id rule; /* what it is a site of */
+	uint64_t first, last;  /* tickets */
+	uint64_t count;	       /* passes that count */
+	uint64_t worked;       /* of which with device work since the pass before */
+	uint64_t rounds;       /* that the loop went, from pass to pass */
+	uint64_t folded;       /* the same with small inner loops taken as one round */
+	uint64_t passes, work; /* passes at all; e->work at the last */
+	struct krt_progress before;
+	/* small inner loops that share their head: how alike they were */
+	uint64_t small, alike, lead, inner, inner_args;
+	/* the kernel that ran before the wait */
+	struct krt_hot_kernel *kernel;
+	uint64_t kernel_first, kernel_total, kernel_unwaited;
+	/* cost */
+	uint64_t blocked_ns, submit_ns;
+	/* what was waited for */
+	uint64_t object;
+	char *target;
+	bool several;
+	uint64_t edges, added; /* waits that can add order, and those that did */
+	/* a copy to the host just before */
+	uint64_t fetches, fetched, fetched_seq;
+	uint32_t fetched_kernel;
+	uint16_t fetched_api;
+	/* sizes of copies or allocations */
+	uint64_t bytes_min, bytes_max;
+	/* the end of what was made here */
+	uint64_t gone, gone_seen, gone_seq, gone_ns;
+	uint32_t gone_stack;
+	uint16_t gone_api;
+};
+
+/* --- sites and kernels ---------------------------------------------------------------- */
+
+/* Calls that are no part of a loop's shape. */
+static bool shapeless(const struct krt_call *c)
 {
-	struct krt_stack_info *s = stack ? krt_stack_get(&e->obj, stack) : NULL;
-	uint64_t h = 14695981039346656037ull;
-	unsigned n = 0;
-
-	if (!s)
-		return 0;
-	if (s->site_known)
-		return s->site;
-	for (unsigned i = 0; i < s->depth && n < FRAMES; i++) {
-		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
-
-		if (!n && m &&
-		    (m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER ||
-		     m->role == KRT_MODULE_CUDA))
-			continue;
-		h = (h ^ s->pc[i]) * 0x100000001b3ull;
-		h ^= h >> 31;
-		n++;
+	switch (c->op) {
+	case KRT_OP_NONE:
+	case KRT_OP_INIT:
+	case KRT_OP_EXPORT_TABLE:
+	case KRT_OP_CTX_CURRENT:
+	case KRT_OP_POINTER_ATTR:
+	case KRT_OP_MODULE_FUNCTION:
+	case KRT_OP_MODULE_GLOBAL:
+		return true;
+	default:
+		return c->api->cls == KRT_CLASS_NOTE || c->api->cls == KRT_CLASS_LIBC;
 	}
-	s->site = n ? h | 1 : 0;
-	s->site_known = true;
-	return s->site;
 }
+
+static struct krt_site *site_get(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_heap *heap = &e->heap;
+	uint64_t key = krt_call_site(e, c->rec->stack);
+	struct krt_site *s;
+
+	if (!key)
+		return NULL;
+	key ^= (c->rec->api + ((uint64_t)c->lane << 16)) * 0x9e3779b97f4a7c15ull;
+	key ^= c->func * 0xff51afd7ed558ccdull;
+	HASH_FIND(hh, e->sites, &key, sizeof(key), s);
+	if (s || HASH_COUNT(e->sites) >= KRT_SITES_MAX)
+		return s;
+	s = krt_heap_alloc(heap, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->key = key;
+	s->api = c->rec->api;
+	s->stack = c->rec->stack;
+	HASH_ADD(hh, e->sites, key, sizeof(s->key), s);
+	if (s->hh.tbl)
+		return s;
+	krt_heap_free(heap, s, sizeof(*s));
+	return NULL;
+}
+
+void krt_hot_pass(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+
+	bool query = c->op == KRT_OP_STREAM_QUERY || c->op == KRT_OP_EVENT_QUERY;
+
+	e->site = NULL;
+	e->times |= c->rec->start_ns != 0;
+	if (!l || !c->ok || shapeless(c))
+		return;
+	e->site = site_get(e, c);
+	if (e->site && !query) /* part of the loop's shape when it ends a polling loop */
+		krt_path_pass(&e->heap, &l->path, e->site);
+}
+
+static struct krt_hot_kernel *kernel_get(struct krt_engine *e, uint64_t func)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_hot_kernel *k;
+
+	if (!func)
+		return NULL;
+	HASH_FIND(hh, e->hot_kernels, &func, sizeof(func), k);
+	if (k || HASH_COUNT(e->hot_kernels) >= KERNELS_MAX)
+		return k;
+	k = krt_heap_alloc(heap, sizeof(*k));
+	if (!k)
+		return NULL;
+	k->func = func;
+	k->waits = UINT64_MAX;
+	HASH_ADD(hh, e->hot_kernels, func, sizeof(k->func), k);
+	if (k->hh.tbl)
+		return k;
+	krt_heap_free(heap, k, sizeof(*k));
+	return NULL;
+}
+
+/* What the rule counts at the site of the call in hand. */
+static struct krt_hot *hot_get(struct krt_engine *e, enum krt_rule_id rule)
+{
+	struct krt_site *s = e->site;
+
+	if (!s || !e->judge)
+		return NULL;
+	if (!s->hot) {
+		if (e->hot_count >= COUNTS_MAX)
+			return NULL;
+		s->hot = krt_heap_alloc(&e->heap, sizeof(*s->hot));
+		if (!s->hot)
+			return NULL;
+		e->hot_count++;
+		s->hot->rule = rule;
+		s->hot->bytes_min = UINT64_MAX;
+	}
+	return s->hot->rule == rule ? s->hot : NULL;
+}
+
+/* --- counting -------------------------------------------------------------------------- */
+
+static uint64_t more(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Rounds since the pass before, seen in two ways (see above). */
+static void count_rounds(struct krt_hot *h, const struct krt_site *s, uint64_t steps)
+{
+	const struct krt_site *head = s->returned ? s->head : NULL;
+	uint64_t n = head ? head->rounds - s->head_round + 1 : 1, args;
+
+	h->rounds += more(n, steps);
+	if (n <= 2 || n > INNER_MAX || steps > 2 || head->passes - s->head_passes != n) {
+		h->folded += more(n, steps);
+		return;
+	}
+	h->folded++;
+	args = krt_args_part(s->head_args, head->args, n);
+	if (!h->small++)
+		h->lead = s->head_round; /* launches before the first pass, at least */
+	else if (h->inner == n && h->inner_args == args)
+		h->alike++;
+	h->inner = n;
+	h->inner_args = args;
+}
+
+static void count(struct krt_engine *e, const struct krt_call *c, struct krt_hot *h, bool counts)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+	struct krt_hot_kernel *k = l ? l->hot.kernel : NULL;
+
+	if (!l)
+		return;
+	if (h->passes++ && e->work != h->work) {
+		count_rounds(h, e->site, l->path.done.steps - h->before.steps);
+		h->worked += counts;
+		h->submit_ns += l->path.done.submit_ns - h->before.submit_ns;
+	}
+	if (counts) {
+		if (!h->count++)
+			h->first = c->rec->t0;
+		h->last = c->rec->t0;
+		h->blocked_ns += c->rec->took_ns;
+	}
+	if (k && (!h->kernel || h->kernel == k)) {
+		if (!h->kernel)
+			h->kernel_first = k->total;
+		h->kernel = k;
+		h->kernel_total = k->total;
+		h->kernel_unwaited = k->unwaited;
+	}
+	h->work = e->work;
+	h->before = l->path.done;
+}
+
+static void size_seen(struct krt_hot *h, uint64_t bytes)
+{
+	h->bytes_min = bytes < h->bytes_min ? bytes : h->bytes_min;
+	h->bytes_max = bytes > h->bytes_max ? bytes : h->bytes_max;
+}
+
+/* --- what calls do ---------------------------------------------------------------------- */
 
 void krt_site_work(struct krt_engine *e, const struct krt_call *c)
 {
-	uint64_t key = krt_call_site(e, c->rec->stack);
+	struct krt_lane *l = krt_call_lane(e, c->lane);
 
 	e->work++;
-	if (!key)
+	e->work_stamp = e->enqueued;
+	if (!l)
 		return;
-	for (unsigned i = 0; i < e->work_sites; i++)
-		if (e->work_site[i] == key) {
-			e->work_count[i]++;
-			return;
-		}
-	if (e->work_sites < KRT_WORK_SITES) {
-		e->work_site[e->work_sites] = key;
-		e->work_count[e->work_sites++] = 1;
+	l->path.done.work++;
+	l->path.done.submit_ns += c->rec->took_ns;
+	if (c->op == KRT_OP_GRAPH_LAUNCH) {
+		l->path.done.launches++;
+		l->hot.fetched = 0;
 	}
 }
 
-void krt_site_sync(struct krt_engine *e, const struct krt_call *c)
+void krt_hot_launch(struct krt_engine *e, const struct krt_call *c, uint32_t kernel, uint64_t args)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+	struct krt_hot_kernel *k = kernel_get(e, c->func);
+
+	if (!l)
+		return;
+	l->path.done.launches++;
+	l->hot.fetched = 0;
+	l->hot.kernel = k;
+	l->hot.kernel_id = kernel;
+	if (k) {
+		k->total++;
+		k->unwaited += k->waits == e->host_waits_done;
+		k->waits = e->host_waits_done;
+	}
+	if (e->site) {
+		e->site->passes++;
+		e->site->args = krt_args_add(e->site->args, args);
+	}
+}
+
+static bool host_side(enum krt_sem_mem m)
+{
+	return m == KRT_SEM_MEM_PAGEABLE || m == KRT_SEM_MEM_PINNED;
+}
+
+void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_mem dst,
+		  enum krt_sem_mem src, uint64_t bytes, enum krt_sem_id sem)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+	struct krt_hot *h;
+
+	if (!l)
+		return;
+	l->hot.fetched = 0;
+	if (!host_side(dst) && !host_side(src))
+		return;
+	l->path.done.hosts++;
+	e->host_waits_done += krt_sem_views(sem, KRT_EDGE_OP) != 0;
+	if (host_side(dst) && !host_side(src)) {
+		l->hot.fetched = bytes;
+		l->hot.fetched_seq = c->rec->t0;
+		l->hot.fetched_api = c->rec->api;
+	}
+	/* pageable and a device: does the call wait for the stream? */
+	if (!(c->api->flags & KRT_F_ASYNC) || host_side(dst) == host_side(src) ||
+	    (dst != KRT_SEM_MEM_PAGEABLE && src != KRT_SEM_MEM_PAGEABLE) ||
+	    !krt_sem_views(sem, KRT_EDGE_EARLIER))
+		return;
+	h = hot_get(e, KRT_RULE_PERF_PAGEABLE_ASYNC);
+	if (!h)
+		return;
+	count(e, c, h, true);
+	size_seen(h, bytes);
+}
+
+static void target(struct krt_engine *e, struct krt_hot *h, const struct krt_stream_info *s,
+		   const struct krt_event_info *ev)
+{
+	uint64_t object = ev ? ev->handle : s ? s->domain : 0;
+	char text[192], stream[160];
+
+	if (h->target) {
+		h->several |= h->object != object;
+		return;
+	}
+	if (ev && ev->name)
+		snprintf(text, sizeof(text), "event \"%.100s\"", ev->name);
+	else if (ev)
+		snprintf(text, sizeof(text), "event 0x%llx", (unsigned long long)ev->handle);
+	else if (s)
+		snprintf(text, sizeof(text), "%s", krt_stream_text(s, stream, sizeof(stream)));
+	else
+		snprintf(text, sizeof(text), "the context");
+	h->object = object;
+	h->target = krt_heap_strdup(&e->heap, text);
+}
+
+void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
+		  const struct krt_event_info *ev, bool added)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+	struct krt_hot *h;
+
+	if (!l)
+		return;
+	l->path.done.hosts++;
+	e->host_waits_done++;
+	h = hot_get(e, KRT_RULE_PERF_SYNC_HOT);
+	if (!h)
+		return;
+	/* with work in flight that was enqueued later the device does not run dry */
+	count(e, c, h, krt_order_before_host(e->order, KRT_VIEW_OBS, e->work_stamp));
+	target(e, h, s, ev);
+	h->edges += c->op != KRT_OP_STREAM_QUERY && c->op != KRT_OP_EVENT_QUERY;
+	h->added += added;
+	if (l->hot.fetched) {
+		h->fetches++;
+		h->fetched = l->hot.fetched;
+		h->fetched_seq = l->hot.fetched_seq;
+		h->fetched_api = l->hot.fetched_api;
+		h->fetched_kernel = l->hot.kernel_id;
+		l->hot.fetched = 0;
+	}
+}
+
+void krt_hot_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
+		  const struct krt_event_info *ev, bool added)
+{
+	struct krt_hot *h = hot_get(e, KRT_RULE_PERF_REDUNDANT_SYNC);
+
+	if (!h)
+		return;
+	count(e, c, h, true);
+	target(e, h, s, ev);
+	h->edges++;
+	h->added += added;
+}
+
+/* The next query of the same site for the same object, nothing enqueued since, is the same loop. */
+void krt_hot_unfinished(struct krt_engine *e, const struct krt_call *c, uint64_t object)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+
+	if (!l)
+		return;
+	l->hot.polling = (krt_call_site(e, c->rec->stack) ^ object) | 1;
+	l->hot.polling_work = l->path.done.work;
+}
+
+bool krt_hot_polled(struct krt_engine *e, const struct krt_call *c, uint64_t object)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+	bool was;
+
+	if (!l)
+		return false;
+	was = l->hot.polling == ((krt_call_site(e, c->rec->stack) ^ object) | 1) &&
+	      l->hot.polling_work == l->path.done.work;
+	l->hot.polling = 0;
+	if (was && e->site)
+		krt_path_pass(&e->heap, &l->path, e->site);
+	return was;
+}
+
+/* --- what is made and goes ---------------------------------------------------------------- */
+
+static struct krt_made *made_find(struct krt_engine *e, enum krt_made_sort sort, uint64_t object,
+				  uint64_t *key)
+{
+	struct krt_made *m;
+
+	*key = object ^ (uint64_t)(sort + 1) << 56;
+	HASH_FIND(hh, e->made, key, sizeof(*key), m);
+	return m;
+}
+
+void krt_hot_made(struct krt_engine *e, const struct krt_call *c, enum krt_made_sort sort,
+		  uint64_t object, uint64_t bytes)
 {
 	struct krt_heap *heap = &e->heap;
-	uint64_t key = krt_call_site(e, c->rec->stack), rounds = 1;
-	struct krt_site *s;
+	struct krt_hot *h;
+	struct krt_made *m;
+	uint64_t key;
 
-	if (!key || !e->judge)
+	h = object ? hot_get(e, sort == KRT_MADE_MEMORY ? KRT_RULE_PERF_ALLOC_HOT
+							: KRT_RULE_PERF_CHURN)
+		   : NULL;
+	if (!h)
 		return;
-	key ^= c->rec->api;
-	HASH_FIND(hh, e->sites, &key, sizeof(key), s);
-	if (!s) {
-		if (HASH_COUNT(e->sites) >= KRT_SITES_MAX)
+	count(e, c, h, h->gone != h->gone_seen);
+	h->gone_seen = h->gone;
+	size_seen(h, bytes);
+	m = made_find(e, sort, object, &key);
+	if (!m) {
+		if (HASH_COUNT(e->made) >= MADE_MAX)
 			return;
-		s = krt_heap_alloc(heap, sizeof(*s));
-		if (!s)
+		m = krt_heap_alloc(heap, sizeof(*m));
+		if (!m)
 			return;
-		s->key = key;
-		s->api = c->rec->api;
-		s->stack = c->rec->stack;
-		s->first = c->rec->t0;
-		HASH_ADD(hh, e->sites, key, sizeof(s->key), s);
-		if (!s->hh.tbl) {
-			krt_heap_free(heap, s, sizeof(*s));
+		m->key = key;
+		HASH_ADD(hh, e->made, key, sizeof(m->key), m);
+		if (!m->hh.tbl) {
+			krt_heap_free(heap, m, sizeof(*m));
 			return;
 		}
-	} else {
-		for (unsigned i = 0; i < e->work_sites; i++)
-			if (e->work_count[i] - s->seen[i] > rounds)
-				rounds = e->work_count[i] - s->seen[i];
-		s->rounds += rounds;
-		if (e->work != s->work_before)
-			s->worked++;
 	}
-	s->count++;
-	s->work_before = e->work;
-	memcpy(s->seen, e->work_count, sizeof(s->seen));
+	m->site = e->site;
 }
 
-void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev,
-		   bool recorded, const char *stream)
+void krt_hot_gone(struct krt_engine *e, const struct krt_call *c, enum krt_made_sort sort,
+		  uint64_t object)
 {
 	struct krt_heap *heap = &e->heap;
-	uint64_t key = krt_call_site(e, c->rec->stack);
-	struct krt_wait_site *s;
-	char text[64];
+	uint64_t key;
+	struct krt_made *m = made_find(e, sort, object, &key);
+	struct krt_hot *h = m ? m->site->hot : NULL;
 
-	/* what was made before us, or is recorded elsewhere, may well have a record */
-	if (!recorded && (!ev->known || ev->imported))
+	if (!m)
 		return;
-	if (!key) /* no stacks: an event of its own is the best site there is */
-		key = ev->handle;
-	key ^= (uint64_t)c->op << 56;
-	HASH_FIND(hh, e->wait_sites, &key, sizeof(key), s);
-	if (!s) {
-		if (!e->judge || HASH_COUNT(e->wait_sites) >= KRT_SITES_MAX)
-			return;
-		s = krt_heap_alloc(heap, sizeof(*s));
-		if (!s)
-			return;
-		s->key = key;
-		HASH_ADD(hh, e->wait_sites, key, sizeof(s->key), s);
-		if (!s->hh.tbl) {
-			krt_heap_free(heap, s, sizeof(*s));
-			return;
-		}
+	if (h) {
+		h->gone++;
+		h->gone_seq = c->rec->t0;
+		h->gone_stack = c->rec->stack;
+		h->gone_api = c->rec->api;
+		h->gone_ns += c->rec->took_ns;
 	}
-	s->total++;
-	if (recorded)
-		return;
-	if (!s->unrecorded++) {
-		s->api = c->rec->api;
-		s->stack = c->rec->stack;
-		s->seq = c->rec->t0;
-		if (ev->name)
-			snprintf(text, sizeof(text), "event \"%.48s\"", ev->name);
-		else
-			snprintf(text, sizeof(text), "event 0x%llx",
-				 (unsigned long long)ev->handle);
-		s->event = krt_heap_strdup(heap, text);
-		s->stream = krt_heap_strdup(heap, stream);
-	}
+	HASH_DELETE(hh, e->made, m);
+	krt_heap_free(heap, m, sizeof(*m));
 }
 
-static void site_finding(struct krt_engine *e, struct krt_facts *f, unsigned api, uint32_t stack)
+/* --- verdicts ------------------------------------------------------------------------------ */
+
+/* Rounds of the loop of a site, the last without a pass included. */
+static uint64_t rounds_of(const struct krt_site *s)
 {
+	const struct krt_hot *h = s->hot;
+	bool left = s->head && !s->place; /* the loop has begun another round since */
+	uint64_t tail = left ? s->head->rounds - s->head_round : 0, later = 0, each, n = h->rounds;
+
+	if (h->small && !left && h->lead >= h->inner && h->alike * 8 >= (h->small - 1) * 7)
+		n = h->folded;
+	if (h->kernel && h->worked) {
+		each = (h->kernel_total - h->kernel_first) / h->worked;
+		later = (h->kernel->unwaited - h->kernel_unwaited) / (each ? each : 1);
+		later -= later != 0; /* that of the last pass */
+	}
+	return n + more(tail, later);
+}
+
+static void hot_finding(struct krt_engine *e, const struct krt_site *s, enum krt_rule_id rule,
+			uint64_t rounds)
+{
+	static const char *const what[KRT_NR_RULES] = {
+		[KRT_RULE_PERF_SYNC_HOT] = "sync",	     [KRT_RULE_PERF_ALLOC_HOT] = "allocate",
+		[KRT_RULE_PERF_PAGEABLE_ASYNC] = "copy", [KRT_RULE_PERF_CHURN] = "create",
+		[KRT_RULE_PERF_REDUNDANT_SYNC] = "wait",
+	};
+	const struct krt_hot *h = s->hot;
+	const struct krt_kernel_info *k =
+		h->fetches ? krt_kernel_get(&e->obj, h->fetched_kernel) : NULL;
+	struct krt_hot_facts hot = {
+		.cost = {.times = h->count,
+			 .rounds = rounds,
+			 .submit_ns = KRT_UNKNOWN,
+			 .blocked_ns = KRT_UNKNOWN,
+			 .service_ns = KRT_UNKNOWN,
+			 .queue_ns = KRT_UNKNOWN},
+		.target = h->several ? NULL : h->target,
+		.bytes_min = h->bytes_min,
+		.bytes_max = h->bytes_max,
+		.gone_ns = e->times ? h->gone_ns : KRT_UNKNOWN,
+	};
+	struct krt_facts f = {.rule = rule,
+			      .confidence = KRT_CERTAIN,
+			      .view = KRT_BOTH_VIEWS,
+			      .times = h->count,
+			      .rounds = rounds,
+			      .hot = &hot};
 	struct krt_finding shape;
 
+	if (e->times) {
+		hot.cost.submit_ns = h->submit_ns;
+		hot.cost.blocked_ns = h->blocked_ns + h->gone_ns;
+	}
+	if (h->fetches * 2 > h->count) {
+		hot.fetched = h->fetched;
+		hot.fetched_seq = h->fetched_seq;
+		hot.fetched_api = krt_api[h->fetched_api].base;
+		hot.kernel = k && *k->name ? k->name : NULL;
+	}
 	memset(&shape, 0, sizeof(shape));
-	f->confidence = KRT_CERTAIN;
-	f->view = KRT_BOTH_VIEWS;
-	f->cur.api = krt_api[api].base;
-	shape.current.what = f->cur.what;
-	shape.current.api = f->cur.api;
-	shape.current.stream = f->cur.stream;
-	shape.current.sequence = f->cur.seq;
-	shape.current.stack_id = stack;
+	shape.cost = hot.cost;
+	shape.current.what = f.cur.what = what[rule];
+	shape.current.api = f.cur.api = krt_api[s->api].base;
+	shape.current.stream = f.cur.stream = "host";
+	shape.current.sequence = f.cur.seq = h->first;
+	shape.current.stack_id = s->stack;
 	shape.current.knowledge = "api";
-	krt_find(e, f, &shape, 0);
+	if (h->gone_seq) {
+		shape.previous.what = f.prev.what = rule == KRT_RULE_PERF_CHURN ? "destroy" : "free";
+		shape.previous.api = f.prev.api = krt_api[h->gone_api].base;
+		shape.previous.stream = f.prev.stream = "host";
+		shape.previous.sequence = f.prev.seq = h->gone_seq;
+		shape.previous.stack_id = h->gone_stack;
+		shape.previous.knowledge = "api";
+	}
+	krt_find(e, &f, &shape, 0);
 }
 
-void krt_sites_finish(struct krt_engine *e)
+static void judge(struct krt_engine *e, const struct krt_site *s)
 {
-	for (struct krt_site *s = e->sites; s; s = s->hh.next) {
-		struct krt_facts f = {.rule = KRT_RULE_PERF_SYNC_HOT};
+	const struct krt_hot *h = s->hot;
+	uint64_t rounds = rounds_of(s) + 1;
 
-		if (s->count < e->cfg.hot_min || s->worked + 1 < e->cfg.hot_min ||
-		    s->worked * 2 < s->rounds)
-			continue;
-		f.cur.what = "sync";
-		f.cur.stream = "host";
-		f.cur.seq = s->first;
-		f.times = s->count;
-		f.rounds = s->rounds + 1;
-		site_finding(e, &f, s->api, s->stack);
+	if (h->edges >= e->cfg.hot_min && !h->added) {
+		hot_finding(e, s, KRT_RULE_PERF_REDUNDANT_SYNC, more(rounds, h->count));
+		return;
 	}
-	for (struct krt_wait_site *s = e->wait_sites; s; s = s->hh.next) {
-		struct krt_facts f = {.rule = KRT_RULE_EVENT_UNRECORDED};
-
-		if (!s->unrecorded || s->unrecorded != s->total || !s->event || !s->stream)
-			continue;
-		f.cur.what = "wait";
-		f.cur.stream = s->stream;
-		f.cur.seq = s->seq;
-		f.event = s->event;
-		f.times = s->total;
-		site_finding(e, &f, s->api, s->stack);
-	}
+	if (h->rule == KRT_RULE_PERF_REDUNDANT_SYNC || h->count < e->cfg.hot_min ||
+	    h->worked + 1 < e->cfg.hot_min || h->worked * 2 < rounds - 1)
+		return;
+	hot_finding(e, s, h->rule, rounds);
 }
 
-void krt_sites_free(struct krt_engine *e)
+void krt_hot_finish(struct krt_engine *e)
+{
+	for (const struct krt_site *s = e->sites; s; s = s->hh.next)
+		if (s->hot)
+			judge(e, s);
+}
+
+void krt_hot_free(struct krt_engine *e)
 {
 	struct krt_heap *heap = &e->heap;
+	struct krt_hot_kernel *k, *ktmp;
 	struct krt_site *s, *stmp;
-	struct krt_wait_site *w, *wtmp;
+	struct krt_made *m, *mtmp;
 
 	HASH_ITER (hh, e->sites, s, stmp) {
 		HASH_DELETE(hh, e->sites, s);
+		if (s->hot)
+			krt_heap_freestr(heap, s->hot->target);
+		krt_heap_free(heap, s->hot, sizeof(*s->hot));
 		krt_heap_free(heap, s, sizeof(*s));
 	}
-	HASH_ITER (hh, e->wait_sites, w, wtmp) {
-		HASH_DELETE(hh, e->wait_sites, w);
-		krt_heap_freestr(heap, w->stream);
-		krt_heap_freestr(heap, w->event);
-		krt_heap_free(heap, w, sizeof(*w));
+	HASH_ITER (hh, e->hot_kernels, k, ktmp) {
+		HASH_DELETE(hh, e->hot_kernels, k);
+		krt_heap_free(heap, k, sizeof(*k));
 	}
+	HASH_ITER (hh, e->made, m, mtmp) {
+		HASH_DELETE(hh, e->made, m);
+		krt_heap_free(heap, m, sizeof(*m));
+	}
+	for (uint32_t i = 0; i < e->lanes; i++)
+		krt_path_free(heap, &e->lane[i].path);
 }

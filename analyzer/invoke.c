@@ -162,6 +162,19 @@ uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c)
 	return params_of(e, c).kernel;
 }
 
+static uint64_t params_hash(const struct params *p)
+{
+	uint64_t h = p->kernel, w;
+
+	for (uint32_t at = 0; p->bytes && at < p->len; at += 8) {
+		w = 0;
+		memcpy(&w, p->bytes + at, p->len - at < 8 ? p->len - at : 8);
+		h = (h ^ w) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 29;
+	}
+	return h;
+}
+
 static uint64_t word_at(const struct params *p, uint32_t off)
 {
 	uint64_t v;
@@ -283,6 +296,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	touch_kernel(e, c, op, &p, size);
 	krt_op_unref(&e->heap, op);
 	krt_site_work(e, c);
+	krt_hot_launch(e, c, p.kernel, params_hash(&p));
 }
 
 /* Attribute i behind the configuration. */

@@ -408,6 +408,44 @@ static void pointer_attr(struct krt_engine *e, const struct krt_call *c)
 		m->sync_memops = true;
 }
 
+/*
+ * Allocations that cost a trip to the driver, and their frees; those of the
+ * stream-ordered pools do not.
+ */
+static void hot_memory(struct krt_engine *e, const struct krt_call *c)
+{
+	switch (c->op) {
+	case KRT_OP_ALLOC:
+	case KRT_OP_ALLOC_MANAGED:
+	case KRT_OP_HOST_ALLOC:
+		krt_hot_made(e, c, KRT_MADE_MEMORY, c->out_addr, c->bytes);
+		break;
+	case KRT_OP_ALLOC_PITCH:
+		krt_hot_made(e, c, KRT_MADE_MEMORY, c->out_addr, c->out_size * c->height);
+		break;
+	case KRT_OP_HOST_REGISTER:
+		krt_hot_made(e, c, KRT_MADE_MEMORY, c->addr, c->bytes);
+		break;
+	case KRT_OP_ARRAY_CREATE:
+		krt_hot_made(e, c, KRT_MADE_MEMORY, c->out_handle, 0);
+		break;
+	case KRT_OP_FREE:
+	case KRT_OP_HOST_FREE:
+	case KRT_OP_HOST_UNREGISTER:
+		krt_hot_gone(e, c, KRT_MADE_MEMORY, c->addr);
+		break;
+	case KRT_OP_ARRAY_DESTROY:
+		krt_hot_gone(e, c, KRT_MADE_MEMORY, c->array);
+		break;
+	case KRT_OP_MODULE_UNLOAD:
+	case KRT_OP_LIBRARY_UNLOAD:
+		krt_hot_gone(e, c, KRT_MADE_MODULE, c->module);
+		break;
+	default:
+		break;
+	}
+}
+
 void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_phys *p;
@@ -418,6 +456,7 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 	}
 	if (!c->ok)
 		return;
+	hot_memory(e, c);
 	switch (c->op) {
 	case KRT_OP_ALLOC:
 		add(e, c, c->out_addr, c->bytes, KRT_MEM_DEVICE);

@@ -20,7 +20,7 @@ struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c,
 	struct krt_op_info *op = krt_op_new(&e->obj, c, s, class);
 
 	if (op)
-		op->stamp = krt_order_begin(e->order, s->domain);
+		e->enqueued = op->stamp = krt_order_begin(e->order, s->domain);
 	return op;
 }
 
@@ -49,7 +49,7 @@ static void settle_external(struct krt_engine *e, struct krt_stream_info *s)
 	e->value_waits = n;
 }
 
-void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
+bool krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
 		   struct krt_stream_info *s, const struct krt_op_info *op,
 		   const struct krt_snapshot *before, struct krt_context_info *ctx)
 {
@@ -64,35 +64,38 @@ void krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
 	unsigned earlier = krt_sem_views(sem, KRT_EDGE_EARLIER) &
 			   ~(all | device | context | blocking | stream | own);
 
+	bool added = false;
+
 	for (uint32_t i = 0; all && i < e->obj.ncontexts; i++)
-		krt_order_host_join_context(e->order, e->obj.all_contexts[i]->id, all);
+		added |= krt_order_host_join_context(e->order, e->obj.all_contexts[i]->id, all);
 	if (device && ctx)
-		krt_order_host_join_device(e->order, ctx->device, device);
+		added |= krt_order_host_join_device(e->order, ctx->device, device);
 	if (context && ctx) {
-		krt_order_host_join_context(e->order, ctx->id, context);
+		added |= krt_order_host_join_context(e->order, ctx->id, context);
 		/* of a primary context also its green contexts */
 		for (uint32_t i = 0; i < e->obj.ncontexts && !ctx->green; i++) {
 			const struct krt_context_info *k = e->obj.all_contexts[i];
 
 			if (k->green && k->device == ctx->device)
-				krt_order_host_join_context(e->order, k->id, context);
+				added |= krt_order_host_join_context(e->order, k->id, context);
 		}
 	}
 	if (blocking && s) {
-		krt_order_host_join_stream(e->order, s->domain, blocking);
+		added |= krt_order_host_join_stream(e->order, s->domain, blocking);
 		for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
 			if (k->stream->ctx->id == s->ctx->id &&
 			    k->stream->kind == KRT_STREAM_BLOCKING)
-				krt_order_host_join_stream(e->order, k->stream->domain, blocking);
+				added |= krt_order_host_join_stream(e->order, k->stream->domain, blocking);
 	}
 	if (stream && s)
-		krt_order_host_join_stream(e->order, s->domain, stream);
+		added |= krt_order_host_join_stream(e->order, s->domain, stream);
 	if (own && op)
-		krt_order_host_join_stamp(e->order, op->stamp, own);
+		added |= krt_order_host_join_stamp(e->order, op->stamp, own);
 	if (earlier && before)
-		krt_order_host_join(e->order, before, earlier);
+		added |= krt_order_host_join(e->order, before, earlier);
 	if (s && (blocking | stream | own) & KRT_IN_DOC)
 		krt_waits_note(&e->host_waits, s->domain, c->rec->t0, c->rec->t0);
+	return added;
 }
 
 /* --- events ------------------------------------------------------------------------ */
@@ -241,6 +244,7 @@ static void stream_wait(struct krt_engine *e, const struct krt_call *c)
 	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, true);
 	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
 	char text[160];
+	bool added;
 
 	if (!ev || !s)
 		return;
@@ -251,7 +255,8 @@ static void stream_wait(struct krt_engine *e, const struct krt_call *c)
 	krt_site_wait(e, c, ev, ev->record != NULL, krt_stream_text(s, text, sizeof(text)));
 	if (!ev->record)
 		return;
-	krt_order_wait(e->order, s->domain, ev->record, KRT_IN_BOTH);
+	added = krt_order_wait(e->order, s->domain, ev->record, KRT_IN_BOTH);
+	krt_hot_wait(e, c, s, ev, added || ev->external || ev->imported);
 	krt_waits_note(&s->waits, ev->record_domain, c->rec->t0, ev->record_seq);
 	if (ev->external)
 		s->external = true;
@@ -277,45 +282,52 @@ static void context_wait(struct krt_engine *e, const struct krt_call *c)
 	event_bind(e, c, NULL, ev);
 	krt_site_wait(e, c, ev, ev->record != NULL, "context");
 	if (ev->record)
-		krt_order_wait_context(e->order, ctx->id, ev->record, KRT_IN_BOTH);
+		krt_hot_wait(e, c, NULL, ev,
+			     krt_order_wait_context(e->order, ctx->id, ev->record, KRT_IN_BOTH) ||
+				     ev->external || ev->imported);
 }
 
-/* Sync, query that succeeded, elapsed time. */
-static void event_known(struct krt_engine *e, const struct krt_call *c, struct krt_event_info *ev,
+/* Sync, query that succeeded, elapsed time.  Did the host learn anything? */
+static bool event_known(struct krt_engine *e, const struct krt_call *c, struct krt_event_info *ev,
 			enum krt_sem_id sem)
 {
 	unsigned views = krt_sem_views(sem, KRT_EDGE_EVENT);
+	bool added;
 
 	event_bind(e, c, NULL, ev);
 	if (!ev->record || !c->ok)
-		return;
-	krt_order_host_join(e->order, ev->record, views);
+		return false;
+	added = krt_order_host_join(e->order, ev->record, views);
 	if (views & KRT_IN_DOC)
 		krt_waits_note(&e->host_waits, ev->record_domain, c->rec->t0, ev->record_seq);
+	return added || ev->external || ev->imported;
 }
 
 static void event_host(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, c->ok), *end;
 	enum krt_sem_id sem = krt_sem_of_op(c->op);
+	bool added;
 
 	if (!ev || ev->capture)
 		return;
-	event_known(e, c, ev, sem);
+	added = event_known(e, c, ev, sem);
 	if (c->op == KRT_OP_EVENT_ELAPSED) {
 		end = krt_event_get(&e->obj, c->event2, c->ok);
 		if (end && !end->capture)
 			event_known(e, c, end, sem);
 		return;
 	}
-	if (!c->ok)
+	if (!c->ok) {
+		krt_hot_unfinished(e, c, c->event);
 		return;
+	}
 	if (c->op == KRT_OP_EVENT_SYNC) {
 		e->cov.syncs++;
 		krt_site_wait(e, c, ev, ev->record != NULL, "host");
 	}
-	if (ev->record)
-		krt_site_sync(e, c);
+	if (ev->record && (c->op == KRT_OP_EVENT_SYNC || krt_hot_polled(e, c, c->event)))
+		krt_hot_sync(e, c, NULL, ev, added);
 }
 
 /* A record or wait that failed: it orders nothing, and the event is remembered for it. */
@@ -352,17 +364,23 @@ static void stream_host(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
 	enum krt_sem_id sem = krt_sem_of_op(c->op);
+	bool added;
 
 	if (!s || s->capture)
 		return;
+	if (c->not_ready) {
+		krt_hot_unfinished(e, c, s->domain);
+		return;
+	}
 	if (c->op == KRT_OP_STREAM_SYNC) {
 		sem = s->kind == KRT_STREAM_LEGACY ? KRT_SEM_STREAM_SYNC_LEGACY
 						   : KRT_SEM_STREAM_SYNC;
 		e->cov.syncs++;
 	}
-	krt_host_edge(e, c, sem, s, NULL, NULL, s->ctx);
+	added = krt_host_edge(e, c, sem, s, NULL, NULL, s->ctx) || s->external || s->external_own;
 	settle_external(e, s);
-	krt_site_sync(e, c);
+	if (c->op == KRT_OP_STREAM_SYNC || krt_hot_polled(e, c, s->domain))
+		krt_hot_sync(e, c, s, NULL, added);
 }
 
 static void context_host(struct krt_engine *e, const struct krt_call *c)
@@ -370,17 +388,19 @@ static void context_host(struct krt_engine *e, const struct krt_call *c)
 	struct krt_context_info *ctx = krt_has(c, KRT_ROLE_CTX) && c->ctx
 					       ? krt_context_get(&e->obj, c->ctx)
 					       : krt_call_context(e, c);
+	bool added;
 
 	if (!ctx)
 		return;
 	e->cov.syncs++;
-	krt_host_edge(e, c, KRT_SEM_CTX_SYNC, NULL, NULL, NULL, ctx);
+	added = krt_host_edge(e, c, KRT_SEM_CTX_SYNC, NULL, NULL, NULL, ctx);
 	for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
 		if (k->stream->ctx->id == ctx->id) {
 			krt_waits_note(&e->host_waits, k->stream->domain, c->rec->t0, c->rec->t0);
+			added |= k->stream->external || k->stream->external_own;
 			settle_external(e, k->stream);
 		}
-	krt_site_sync(e, c);
+	krt_hot_sync(e, c, NULL, NULL, added);
 }
 
 /* --- streams -------------------------------------------------------------------------- */
@@ -391,6 +411,7 @@ static void stream_create(struct krt_engine *e, const struct krt_call *c)
 					       ? krt_context_get(&e->obj, c->ctx)
 					       : krt_call_context(e, c);
 
+	krt_hot_made(e, c, KRT_MADE_STREAM, c->out_handle, 0);
 	if (ctx && c->out_handle)
 		krt_stream_make(&e->obj, c->out_handle, ctx,
 				c->flags & CU_STREAM_NON_BLOCKING ? KRT_STREAM_NON_BLOCKING
@@ -837,6 +858,10 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		event_host(e, c);
 		return;
 	}
+	if (c->not_ready && c->op == KRT_OP_STREAM_QUERY) {
+		stream_host(e, c);
+		return;
+	}
 	if (!c->ok) {
 		switch (c->op) {
 		case KRT_OP_EVENT_RECORD:
@@ -879,6 +904,7 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		stream_create(e, c);
 		break;
 	case KRT_OP_STREAM_DESTROY:
+		krt_hot_gone(e, c, KRT_MADE_STREAM, c->stream);
 		krt_stream_end(&e->obj, c->stream);
 		break;
 	case KRT_OP_STREAM_SYNC:
@@ -892,6 +918,7 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		ev = c->out_handle ? krt_event_make(&e->obj, c->out_handle) : NULL;
 		if (ev && c->rec->ctx)
 			ev->ctx = krt_call_context(e, c);
+		krt_hot_made(e, c, KRT_MADE_EVENT, c->out_handle, 0);
 		break;
 	case KRT_OP_IPC_EVENT_OPEN:
 		ev = c->out_handle ? krt_event_make(&e->obj, c->out_handle) : NULL;
@@ -912,6 +939,7 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		event_host(e, c);
 		break;
 	case KRT_OP_EVENT_DESTROY:
+		krt_hot_gone(e, c, KRT_MADE_EVENT, c->event);
 		krt_event_end(&e->obj, c->event);
 		break;
 	case KRT_OP_HOST_FUNC:
@@ -935,6 +963,7 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		break;
 	case KRT_OP_MODULE_LOAD:
 	case KRT_OP_LIBRARY_LOAD:
+		krt_hot_made(e, c, KRT_MADE_MODULE, c->out_handle, 0);
 		krt_host_edge(e, c, krt_sem_of_op(c->op), NULL, NULL, NULL, krt_call_context(e, c));
 		break;
 	case KRT_OP_STREAM_ATTACH:

@@ -90,6 +90,30 @@ static void buffer(struct krt_json *j, const struct krt_buffer *b)
 	krt_json_close(j, '}');
 }
 
+static void figure(struct krt_json *j, const char *key, uint64_t v)
+{
+	if (v == KRT_UNKNOWN)
+		krt_json_null(j, key);
+	else
+		krt_json_uint(j, key, v);
+}
+
+static void cost(struct krt_json *j, const struct krt_cost *c)
+{
+	if (!c->times) {
+		krt_json_null(j, "cost");
+		return;
+	}
+	krt_json_open_flat(j, "cost", '{');
+	krt_json_uint(j, "times", c->times);
+	krt_json_uint(j, "rounds", c->rounds);
+	figure(j, "submit_ns", c->submit_ns);
+	figure(j, "queue_ns", c->queue_ns);
+	figure(j, "service_ns", c->service_ns);
+	figure(j, "blocked_ns", c->blocked_ns);
+	krt_json_close(j, '}');
+}
+
 static void finding(struct krt_json *j, const struct krt_finding *f)
 {
 	char id[17];
@@ -111,6 +135,7 @@ static void finding(struct krt_json *j, const struct krt_finding *f)
 	krt_json_string(j, "exists", f->order_exists);
 	krt_json_string(j, "missing", f->order_missing);
 	krt_json_close(j, '}');
+	cost(j, &f->cost);
 	krt_json_uint(j, "count", f->count ? f->count : 1);
 	krt_json_close(j, '}');
 }
@@ -149,6 +174,7 @@ static void coverage(struct krt_json *j, const struct krt_coverage *c)
 	COUNTER(ignored);
 	COUNTER(kernels_declared);
 	COUNTER(kernels_unknown);
+	COUNTER(device_times);
 #undef COUNTER
 	krt_json_close(j, '}');
 }

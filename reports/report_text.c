@@ -280,6 +280,29 @@ static void buffer(const struct text *t, const struct krt_buffer *b, bool at)
 	end(t);
 }
 
+static void figure(const struct text *t, const char *name, uint64_t ns, const char *sep)
+{
+	fprintf(t->out, "%s%s", name, ns == KRT_UNKNOWN ? " not known" : " ");
+	if (ns != KRT_UNKNOWN) {
+		number(t, ns / 1000);
+		fprintf(t->out, ".%03u us", (unsigned)(ns % 1000));
+	}
+	fputs(sep, t->out);
+}
+
+static void cost(const struct text *t, const struct krt_cost *c)
+{
+	if (!c->times)
+		return;
+	begin(t);
+	fputs("   cost: ", t->out);
+	figure(t, "submission", c->submit_ns, "; ");
+	figure(t, "queueing", c->queue_ns, "; ");
+	figure(t, "device service", c->service_ns, "; ");
+	figure(t, "synchronisation", c->blocked_ns, "");
+	end(t);
+}
+
 static void finding(struct text *t, const struct krt_finding *f)
 {
 	enum color c = f->level == KRT_LEVEL_ERROR     ? RED
@@ -315,6 +338,7 @@ static void finding(struct text *t, const struct krt_finding *f)
 	field(t, "order that exists", f->order_exists);
 	field(t, "missing edge", f->order_missing);
 	field(t, "fix", f->fix);
+	cost(t, &f->cost);
 	if (f->current.api)
 		stack(t, what(&f->current), &f->current.stack);
 	if (f->previous.api)

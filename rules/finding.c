@@ -281,6 +281,7 @@ void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum)
 		ADD(unwrapped);
 		ADD(export_tables);
 		ADD(ignored); ADD(kernels_declared); ADD(kernels_unknown);
+		ADD(device_times);
 #undef ADD
 	}
 	/* A helper process without CUDA says nothing about the run; a whole tree without does. */

@@ -68,6 +68,19 @@ struct krt_buffer {
 	struct krt_stack freed_at;
 };
 
+/*
+ * What a loop's work costs: figures that are never mixed.  KRT_UNKNOWN where
+ * nothing tells; times 0: the finding is not about cost.
+ */
+#define KRT_UNKNOWN UINT64_MAX
+struct krt_cost {
+	uint64_t times, rounds;	/* of the call; of its loop */
+	uint64_t submit_ns;	/* inside the calls that enqueue work */
+	uint64_t blocked_ns;	/* inside the calls that wait */
+	uint64_t service_ns;	/* the device at work */
+	uint64_t queue_ns;	/* work enqueued, not yet begun */
+};
+
 struct krt_finding {
 	enum krt_rule_id rule;
 	enum krt_level level;
@@ -81,6 +94,7 @@ struct krt_finding {
 	struct krt_buffer buffer;               /* kind NULL: none */
 	const char *order_exists;    /* the nearest order that does exist, in words */
 	const char *order_missing;   /* the edge that is missing, in words */
+	struct krt_cost cost;
 };
 
 /* Why coverage is not complete; words are those of the JSON report. */
@@ -109,6 +123,7 @@ struct krt_coverage {
 		graph_launches, host_functions, captured_calls;
 	uint64_t failed_calls, dropped, unwrapped, export_tables, ignored;
 	uint64_t kernels_declared, kernels_unknown; /* launches by tier */
+	uint64_t device_times; /* operations of which the device's times are known */
 };
 
 struct krt_process {

@@ -26,7 +26,11 @@ static krt_words_fn *const words[KRT_NR_RULES] = {
 	[KRT_RULE_CAPTURE_ISOLATION] = krt_words_capture,
 	[KRT_RULE_WRONG_DEVICE] = krt_words_device,
 	[KRT_RULE_PERF_CAPTURE_STORM] = krt_words_storm,
-	[KRT_RULE_PERF_SYNC_HOT] = krt_words_sync_hot,
+	[KRT_RULE_PERF_SYNC_HOT] = krt_words_hot,
+	[KRT_RULE_PERF_ALLOC_HOT] = krt_words_hot,
+	[KRT_RULE_PERF_PAGEABLE_ASYNC] = krt_words_hot,
+	[KRT_RULE_PERF_CHURN] = krt_words_hot,
+	[KRT_RULE_PERF_REDUNDANT_SYNC] = krt_words_hot,
 };
 
 void krt_rule_words(const struct krt_facts *f, struct krt_words *w)

@@ -91,6 +91,16 @@ struct krt_storm_facts {
 	bool update;	     /* cuGraphExecUpdate */
 };
 
+/* Loops: what is done there, and what for. */
+struct krt_hot_facts {
+	struct krt_cost cost;
+	const char *target;	     /* waited for; NULL: not always the same */
+	uint64_t fetched, fetched_seq; /* bytes of a copy to the host just before, 0: none */
+	const char *fetched_api, *kernel; /* of that copy; launched before it, or NULL */
+	uint64_t bytes_min, bytes_max;	  /* of allocations, copies */
+	uint64_t gone_ns;		  /* inside the calls that free or destroy */
+};
+
 struct krt_facts {
 	enum krt_rule_id rule;
 	enum krt_confidence confidence;
@@ -125,10 +135,11 @@ struct krt_facts {
 	bool told;	  /* the pool was told that prev's stream uses the block */
 	bool at_home;	  /* prev is on that stream */
 	bool per_thread;  /* both are per-thread streams */
-	uint64_t times, rounds; /* PERF_SYNC_HOT, EVENT_UNRECORDED */
 	const struct krt_capture_facts *capture; /* CAPTURE_ISOLATION */
 	const struct krt_storm_facts *storm;	 /* times: graphs made, rounds: launches */
 	const struct krt_graph_facts *graph;	 /* of nodes of one graph */
+	uint64_t times, rounds; /* loops, EVENT_UNRECORDED */
+	const struct krt_hot_facts *hot;
 };
 
 struct krt_words {
@@ -146,7 +157,7 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
 /* One a file. */
 typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);
 krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event,
-	krt_words_bounds, krt_words_coop, krt_words_sync_hot, krt_words_capture;
+	krt_words_bounds, krt_words_coop, krt_words_hot, krt_words_capture;
 krt_words_fn krt_words_device, krt_words_reuse;
 krt_words_fn krt_words_graph_nodes, krt_words_storm;
 

@@ -31,6 +31,7 @@ struct world {
 	uint64_t ctx;
 	uint32_t stack;
 	uint8_t flags;
+	uint64_t now, took; /* times of the next call: now moves on by took */
 	int rc; /* of the last feed */
 	union {
 		uint64_t words[8192];
@@ -93,6 +94,9 @@ static inline void call_out(struct world *w, unsigned arg, uint64_t value)
 static inline void call_end(struct world *w, int result)
 {
 	w->u.call.result = result;
+	w->u.call.start_ns = w->now;
+	w->u.call.took_ns = (uint32_t)w->took;
+	w->now += w->took;
 	w->u.call.t1 = w->ticket++;
 	w->u.call.h.size = (uint32_t)w->at;
 	w->rc = krt_engine_feed(w->e, &w->u.rec, w->at, w->lane);

@@ -135,6 +135,12 @@ static inline struct krt_report *sample_report(void)
 		.pid = 4712,
 		.count = 16,
 		.current = {.api = "cuStreamSynchronize"},
+		.cost = {.times = 16,
+			 .rounds = 20,
+			 .submit_ns = 1234567,
+			 .queue_ns = KRT_UNKNOWN,
+			 .service_ns = KRT_UNKNOWN,
+			 .blocked_ns = 50},
 	};
 	krt_report_sort(r);
 	return r;

@@ -1405,44 +1405,6 @@ Test(failed, orders_and_touches_nothing)
 	expect(&w, "RACE-RAW:error:1");
 }
 
-/* --- hot syncs ---------------------------------------------------------------------------- */
-
-static void hot_loop(struct world *w, int rounds, int every)
-{
-	uint64_t pc_work = 0x1000, pc_sync = 0x2000;
-
-	stack(w, 1, 1, &pc_work);
-	stack(w, 2, 1, &pc_sync);
-	for (int i = 0; i < rounds; i++) {
-		w->stack = 1;
-		set(w, DEV, N, S1);
-		w->stack = 2;
-		if (i % every == 0)
-			sync_stream(w, S1);
-	}
-}
-
-Test(hot, loop)
-{
-	static const struct {
-		int rounds, every;
-		const char *text;
-	} row[] = {
-		{20, 1, "PERF-SYNC-HOT:note:1"},
-		{40, 2, "PERF-SYNC-HOT:note:1"},
-		{15, 1, ""},
-		{200, 10, ""},
-	};
-
-	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		struct world w;
-
-		open3(&w);
-		hot_loop(&w, row[i].rounds, row[i].every);
-		cr_assert_str_eq(world_close(&w), row[i].text, "%u: %s", i, w.text);
-	}
-}
-
 /* --- a bit of everything, for memory ---------------------------------------------------------- */
 
 static void everything(struct world *w)

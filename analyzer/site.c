@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Call sites, and waits that never met a record (KRT-EVENT-UNRECORDED).
+ *
+ * A call site is the first few frames outside cudart, libcuda and the CUDA
+ * libraries, and not the first alone: a program with cudart linked in has that
+ * library's frames among its own, and they cannot be told apart without names.
+ */
+#include "engine_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FRAMES 4
+
+uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
+{
+	struct krt_stack_info *s = stack ? krt_stack_get(&e->obj, stack) : NULL;
+	uint64_t h = 14695981039346656037ull;
+	unsigned n = 0;
+
+	if (!s)
+		return 0;
+	if (s->site_known)
+		return s->site;
+	for (unsigned i = 0; i < s->depth && n < FRAMES; i++) {
+		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
+
+		if (!n && m &&
+		    (m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER ||
+		     m->role == KRT_MODULE_CUDA))
+			continue;
+		h = (h ^ s->pc[i]) * 0x100000001b3ull;
+		h ^= h >> 31;
+		n++;
+	}
+	s->site = n ? h | 1 : 0;
+	s->site_known = true;
+	return s->site;
+}
+
+void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev,
+		   bool recorded, const char *stream)
+{
+	struct krt_heap *heap = &e->heap;
+	uint64_t key = krt_call_site(e, c->rec->stack);
+	struct krt_wait_site *s;
+	char text[64];
+
+	/* what was made before us, or is recorded elsewhere, may well have a record */
+	if (!recorded && (!ev->known || ev->imported))
+		return;
+	if (!key) /* no stacks: an event of its own is the best site there is */
+		key = ev->handle;
+	key ^= (uint64_t)c->op << 56;
+	HASH_FIND(hh, e->wait_sites, &key, sizeof(key), s);
+	if (!s) {
+		if (!e->judge || HASH_COUNT(e->wait_sites) >= KRT_WAIT_SITES_MAX)
+			return;
+		s = krt_heap_alloc(heap, sizeof(*s));
+		if (!s)
+			return;
+		s->key = key;
+		HASH_ADD(hh, e->wait_sites, key, sizeof(s->key), s);
+		if (!s->hh.tbl) {
+			krt_heap_free(heap, s, sizeof(*s));
+			return;
+		}
+	}
+	s->total++;
+	if (recorded)
+		return;
+	if (!s->unrecorded++) {
+		s->api = c->rec->api;
+		s->stack = c->rec->stack;
+		s->seq = c->rec->t0;
+		if (ev->name)
+			snprintf(text, sizeof(text), "event \"%.48s\"", ev->name);
+		else
+			snprintf(text, sizeof(text), "event 0x%llx",
+				 (unsigned long long)ev->handle);
+		s->event = krt_heap_strdup(heap, text);
+		s->stream = krt_heap_strdup(heap, stream);
+	}
+}
+
+static void site_finding(struct krt_engine *e, struct krt_facts *f, unsigned api, uint32_t stack)
+{
+	struct krt_finding shape;
+
+	memset(&shape, 0, sizeof(shape));
+	f->confidence = KRT_CERTAIN;
+	f->view = KRT_BOTH_VIEWS;
+	f->cur.api = krt_api[api].base;
+	shape.current.what = f->cur.what;
+	shape.current.api = f->cur.api;
+	shape.current.stream = f->cur.stream;
+	shape.current.sequence = f->cur.seq;
+	shape.current.stack_id = stack;
+	shape.current.knowledge = "api";
+	krt_find(e, f, &shape, 0);
+}
+
+void krt_wait_sites_finish(struct krt_engine *e)
+{
+	for (struct krt_wait_site *s = e->wait_sites; s; s = s->hh.next) {
+		struct krt_facts f = {.rule = KRT_RULE_EVENT_UNRECORDED};
+
+		if (!s->unrecorded || s->unrecorded != s->total || !s->event || !s->stream)
+			continue;
+		f.cur.what = "wait";
+		f.cur.stream = s->stream;
+		f.cur.seq = s->seq;
+		f.event = s->event;
+		f.times = s->total;
+		site_finding(e, &f, s->api, s->stack);
+	}
+}
+
+void krt_wait_sites_free(struct krt_engine *e)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_wait_site *w, *tmp;
+
+	HASH_ITER (hh, e->wait_sites, w, tmp) {
+		HASH_DELETE(hh, e->wait_sites, w);
+		krt_heap_freestr(heap, w->stream);
+		krt_heap_freestr(heap, w->event);
+		krt_heap_free(heap, w, sizeof(*w));
+	}
+}
