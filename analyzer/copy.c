@@ -336,6 +336,13 @@ static void host_copy(struct krt_engine *e, const struct krt_call *c, const stru
 	host_side(e, c, k->dst, true);
 }
 
+static bool host_side_of(struct krt_engine *e, const struct krt_shape *s)
+{
+	enum krt_sem_mem kind = krt_shape_memory(e, s);
+
+	return kind == KRT_SEM_MEM_PINNED || kind == KRT_SEM_MEM_PAGEABLE;
+}
+
 static void touch_copy(struct krt_engine *e, const struct krt_call *c, const struct copy *k,
 		       struct krt_op_info *op, unsigned item, enum krt_sem_id sem,
 		       const struct krt_mem *keep[2])
@@ -360,6 +367,10 @@ static void touch_copy(struct krt_engine *e, const struct krt_call *c, const str
 	t.forget = false;
 	t.only = keep[0];
 	krt_touch_shape(e, &t, &k->dst);
+	if (!k->no_src && !empty(&k->dst) && !(krt_sem_views(sem, KRT_EDGE_OP) & KRT_IN_OBS) &&
+	    host_side_of(e, &k->dst) && !host_side_of(e, &k->src))
+		krt_unfinished_copy(e, op, k->dst.addr,
+				    k->dst.rows * k->dst.slices == 1 ? k->dst.width : 0);
 }
 
 static uint64_t shape_bytes(const struct krt_shape *s)

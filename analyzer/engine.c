@@ -341,6 +341,7 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 		krt_capture_call(e, &c);
 		krt_storm_call(e, &c);
 	}
+	krt_unfinished_op(e, &c);
 	c.told = !c.ok && !c.not_ready && krt_rights_refused(e, &c);
 	krt_hot_pass(e, &c);
 	dispatch(e, &c);
@@ -473,6 +474,7 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 	krt_rights_finish(e);
 	krt_hot_finish(e);
 	krt_wait_sites_finish(e);
+	krt_unfinished_finish(e, !trouble && !dropped && !e->malformed && !e->heap.failed);
 	trouble_reasons(e, trouble);
 	e->cov.dropped += dropped;
 	if (dropped)
@@ -511,6 +513,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_rights_free(e);
 	krt_hot_free(e);
 	krt_wait_sites_free(e);
+	krt_unfinished_end(e);
 	krt_sync_free(e);
 	krt_capture_free(e);
 	krt_storm_free(e);

@@ -16,6 +16,7 @@
  *   capture_storm.c  graphs made again and again
  *   graph_input.c  inputs that a replay did not get
  *   rights.c  who may use what: contexts, devices, refused calls
+ *   unfinished.c   copies that nothing waited for, exports to other processes
  *   judge.c   pairs to findings
  *   site.c    call sites; waits that never met a record
  *   loop.c    loops of a thread
@@ -170,6 +171,12 @@ struct krt_engine {
 	uint64_t round;
 	struct krt_found *found;
 	uint64_t possible_kept, possible_total;
+
+	/* unfinished.c */
+	struct krt_to_host *to_host;
+	uint32_t to_host_sweep;
+	struct krt_export *export;
+	uint32_t nexports, exports_cap;
 
 	/* rights.c */
 	struct krt_owned *owned;
@@ -363,6 +370,19 @@ struct krt_graph_image;
  */
 bool krt_graph_order(struct krt_engine *e, const struct krt_call *c,
 		     const struct krt_graph_image *g, const uint8_t *disabled, uint32_t node);
+/* --- unfinished.c ------------------------------------------------------------ */
+
+/* Any call, before it is dispatched. */
+void krt_unfinished_op(struct krt_engine *e, const struct krt_call *c);
+/* op copies to host memory, [addr, addr + len) where that is one range. */
+void krt_unfinished_copy(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, uint64_t len);
+/* An operation of the stream that may tell the host of what came before it. */
+void krt_unfinished_signal(struct krt_engine *e, const struct krt_stream_info *s);
+/* Memory is about to be freed, before what the free itself waits for. */
+void krt_unfinished_free(struct krt_engine *e, const struct krt_mem *m);
+/* whole: every record is there. */
+void krt_unfinished_finish(struct krt_engine *e, bool whole);
+void krt_unfinished_end(struct krt_engine *e);
 
 /* --- judge.c ----------------------------------------------------------------- */
 

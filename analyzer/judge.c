@@ -46,6 +46,8 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 	struct krt_pair *q;
 	uint32_t i;
 
+	if (p->prev && p->confidence != KRT_POSSIBLE)
+		p->prev->told = true;
 	for (i = first_pair(e, p->prev); i; i = q->next) {
 		q = &e->pair[i];
 		if (q->rule != p->rule || q->mem != p->mem || q->cur != p->cur)

@@ -229,6 +229,7 @@ static void device_free(struct krt_engine *e, const struct krt_call *c)
 	e->cov.frees++;
 	if (!m)
 		return;
+	krt_unfinished_free(e, m);
 	krt_host_edge(e, c, row, NULL, NULL, NULL, owner(e, c, m));
 	op = free_op(e, c, NULL);
 	if (!op)
@@ -250,6 +251,7 @@ static void free_async(struct krt_engine *e, const struct krt_call *c)
 	if (!op)
 		return;
 	if (m) {
+		krt_unfinished_free(e, m);
 		krt_touch_alloc(e, op, m); /* freed before it is there, in device order */
 		end_memory(e, c, m, op, s, KRT_RULE_FREE_IN_USE, true);
 	}

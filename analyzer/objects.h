@@ -72,6 +72,8 @@ struct krt_event_info {
 	uint64_t handle;
 	struct krt_snapshot *record; /* NULL: not recorded */
 	struct krt_context_info *ctx; /* it was created in, NULL: not known */
+	uint64_t exported, exported_ns; /* ticket of its export, 0: none; the time after it, 0: not known */
+	uint32_t exported_stack;
 	uint64_t record_seq;
 	krt_domain record_domain;
 	struct krt_op_info *record_op; /* the record call, for messages */
@@ -143,6 +145,7 @@ struct krt_op_info {
 	uint16_t api;
 	uint8_t class; /* enum krt_op_class */
 	bool coop;
+	bool told; /* a finding names it */
 	uint64_t seq; /* ticket before the call: #N in messages */
 	uint32_t stack;
 	uint32_t kernel;		/* id, 0: none */

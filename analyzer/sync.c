@@ -253,6 +253,8 @@ static void stream_wait(struct krt_engine *e, const struct krt_call *c)
 	e->cov.waits++;
 	event_bind(e, c, s, ev);
 	krt_site_wait(e, c, ev, ev->record != NULL, krt_stream_text(s, text, sizeof(text)));
+	if (ev->imported) /* another process's record may be the one that is waited for */
+		s->external = true;
 	if (!ev->record)
 		return;
 	added = krt_order_wait(e->order, s->domain, ev->record, KRT_IN_BOTH);
@@ -295,6 +297,9 @@ static bool event_known(struct krt_engine *e, const struct krt_call *c, struct k
 	bool added;
 
 	event_bind(e, c, NULL, ev);
+	/* Another process's record, and behind it whatever that process had waited for here. */
+	for (uint32_t i = 0; ev->imported && !ev->record && c->ok && i < e->obj.ncontexts; i++)
+		krt_order_host_join_context(e->order, e->obj.all_contexts[i]->id, KRT_IN_BOTH);
 	if (!ev->record || !c->ok)
 		return false;
 	added = krt_order_host_join(e->order, ev->record, views);

@@ -223,6 +223,13 @@ static bool is_over(void *user, const struct krt_access *a)
 	return krt_order_before_stream(o->e->order, KRT_VIEW_DOC, a->op->stamp, o->stream);
 }
 
+/* Memory that the CPU may poll. */
+static bool host_sees(const struct krt_mem *m)
+{
+	return m->kind == KRT_MEM_PINNED || m->kind == KRT_MEM_REGISTERED ||
+	       m->kind == KRT_MEM_MANAGED || m->kind == KRT_MEM_PAGEABLE;
+}
+
 static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem,
 			uint64_t from, uint64_t end)
 {
@@ -233,9 +240,12 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 			       .kind = (uint8_t)t->kind,
 			       .know = (uint8_t)t->know};
 
-	if (t->op->class == KRT_OPC_KERNEL)
+	if (t->op->class == KRT_OPC_KERNEL) {
 		krt_rights_kernel(e, t->op, mem, krt_mem_addr(mem, from), krt_mem_addr(mem, end),
 				  krt_what_of(t->kind), t->know, KRT_CERTAIN);
+		if (t->kind != KRT_ACC_READ && host_sees(mem))
+			krt_unfinished_signal(e, t->stream);
+	}
 	use_before_alloc(e, t->op, mem, t->kind, t->know, KRT_CERTAIN);
 	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
 	if (t->kind == KRT_ACC_ATOMIC)
@@ -539,6 +549,8 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 	}
 	krt_rights_kernel(e, op, mem, addr, addr + 1, "use", know,
 			  plain ? KRT_LIKELY : KRT_POSSIBLE);
+	if (host_sees(mem))
+		krt_unfinished_signal(e, op->stream);
 	use_before_alloc(e, op, mem, KRT_ACC_UNKNOWN, know, plain ? KRT_LIKELY : KRT_POSSIBLE);
 	krt_reuse_pointer(e, op, mem, addr, plain);
 	if (plain) {

@@ -160,5 +160,6 @@ krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime,
 	krt_words_bounds, krt_words_coop, krt_words_hot, krt_words_capture;
 krt_words_fn krt_words_device, krt_words_reuse;
 krt_words_fn krt_words_graph_nodes, krt_words_storm;
+krt_words_fn krt_words_unfinished;
 
 #endif
