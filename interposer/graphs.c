@@ -615,6 +615,7 @@ static void put_graph(struct out *o, uint64_t graph, uint32_t flags);
 static bool put_bodies(struct out *o)
 {
 	struct { uint64_t handle; uint32_t kind, n; } head;
+	uint64_t node = o->node; /* the bodies' nodes come in between */
 	struct cond *cond;
 	bool known = true;
 	uint32_t flags = 0;
@@ -623,7 +624,7 @@ static bool put_bodies(struct out *o)
 		uint64_t body = 0;
 
 		krt_lock(&krt_wipe.w.graphs);
-		cond = cond_find(o->node);
+		cond = cond_find(node);
 		known = cond && (!i || cond->n == head.n);
 		if (known) {
 			head.handle = cond->handle;
@@ -1110,11 +1111,31 @@ static void exec_node_blob(struct krt_call *c)
 	node_blob_end(&o, at);
 }
 
-/* The context that the call named for the node. */
+/* The parameters of a generic call that makes or edits a node, NULL: it is none. */
+static const CUgraphNodeParams *generic_params(const struct krt_call *c)
+{
+	switch ((enum krt_api_id)c->api) {
+	case KRT_API_cuGraphAddNode:
+		return (const void *)c->args[4];
+	case KRT_API_cuGraphAddNode_v2:
+		return (const void *)c->args[5];
+	case KRT_API_cuGraphNodeSetParams:
+		return (const void *)c->args[1];
+	default:
+		return NULL;
+	}
+}
+
+/* The context that the call named for a copy or a set. */
 static uint64_t ctx_of_call(const struct krt_call *c)
 {
 	const struct krt_api *a = &krt_api[c->api];
+	const CUgraphNodeParams *p = generic_params(c);
 
+	if (p && p->type == CU_GRAPH_NODE_TYPE_MEMCPY)
+		return (uintptr_t)p->memcpy.copyCtx;
+	if (p && p->type == CU_GRAPH_NODE_TYPE_MEMSET)
+		return (uintptr_t)p->memset.ctx;
 	for (unsigned i = 0; i < a->argc; i++)
 		if (a->arg[i].role == KRT_ROLE_CTX)
 			return c->args[i];
@@ -1124,12 +1145,8 @@ static uint64_t ctx_of_call(const struct krt_call *c)
 static void node_added(struct krt_call *c)
 {
 	uint64_t node = c->args[0] ? *(const uint64_t *)c->args[0] : 0;
-	const CUgraphNodeParams *p = NULL;
+	const CUgraphNodeParams *p = generic_params(c);
 
-	if (c->api == KRT_API_cuGraphAddNode)
-		p = (const void *)c->args[4];
-	else if (c->api == KRT_API_cuGraphAddNode_v2)
-		p = (const void *)c->args[5];
 	if (p && p->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		cond_put(node, c->args[1], 0, p->conditional.handle, (uint32_t)p->conditional.type,
 			 p->conditional.size, p->conditional.phGraph_out);
@@ -1282,7 +1299,7 @@ void krt_graphs_after(struct krt_call *c, enum krt_graph_part part, uint64_t str
 		uint64_t holder = krt_heap_holder(a[0]);
 
 		krt_heap_release(0, a[0]);
-		node_blob(c, a[0], holder ? holder : a[0], 0);
+		node_blob(c, a[0], holder ? holder : a[0], ctx_of_call(c));
 		break;
 	}
 	case KRT_OP_GRAPH_EXEC_SET:

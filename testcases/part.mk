@@ -396,6 +396,15 @@ bench-order: $(O)/bench/order
 	$(Q)$<
 # --- end of the cost of the ordering module ------------------------------------
 
+# --- cost of recording a graph launch: make bench-graph ---
+.PHONY: bench-graph
+$(O)/bench/graph: testcases/bench/bench_graph.c testcases/common/prog.h $(O)/sim/libcuda.so.1
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+bench-graph: $(O)/bench/graph $(O)/inter/graphs_dump $(O)/libkrtsan.so
+	$(Q)testcases/bench/graph_launch.sh $(O)
+
 # --- cost on the simulated driver, as ratios ---
 .PHONY: bench
 bench: all

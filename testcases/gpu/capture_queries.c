@@ -256,6 +256,39 @@ static void tell(struct here *h)
 		tell_copy("unified from pageable", latest(h->mine));
 	CU(cuStreamEndCapture(h->mine, &g));
 	CU(cuGraphDestroy(g));
+	/* a launch of a graph, the bodies of a conditional node */
+	{
+		CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+		CUgraphNode node;
+		CUgraphExec x;
+		int r;
+
+		CU(cuGraphInstantiate(&x, h->done, 0));
+		CU(cuStreamBeginCapture_v2(h->mine, CU_STREAM_CAPTURE_MODE_RELAXED));
+		r = (int)cuGraphLaunch(x, h->mine);
+		node = r ? NULL : latest(h->mine);
+		if (node)
+			CU(cuGraphNodeGetType(node, &type));
+		printf("  a captured graph launch: %d, node type %d", r, node ? (int)type : -1);
+		printf(", end %d\n", (int)cuStreamEndCapture(h->mine, &g));
+		CU(cuGraphExecDestroy(x));
+	}
+	{
+		CUgraphNodeParams p = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+		CUgraphConditionalHandle handle;
+		CUgraphNode node;
+		CUgraph c = NULL;
+		int r;
+
+		CU(cuGraphCreate(&g, 0));
+		CU(cuGraphConditionalHandleCreate(&handle, g, prog_context, 0, 0));
+		p.conditional.handle = handle;
+		p.conditional.size = 1;
+		p.conditional.ctx = prog_context;
+		r = (int)cuGraphAddNode_v2(&node, g, NULL, NULL, 0, &p);
+		printf("  conditional node: %d, body told %d", r, !r && p.conditional.phGraph_out != NULL);
+		printf(", clone of its graph %d\n", (int)cuGraphClone(&c, g));
+	}
 	/* broken */
 	CU(cuStreamBeginCapture_v2(h->mine, CU_STREAM_CAPTURE_MODE_RELAXED));
 	printf("  sync of a capturing stream: %d", (int)cuStreamSynchronize(h->mine));

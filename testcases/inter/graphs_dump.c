@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a trace says of captures and graphs, as text that is the same in each
- * run: graphs_dump FOLDER.  Handles get numbers in the order in which they are
+ * run: graphs_dump FOLDER; graphs_dump FOLDER took prints the time that the
+ * driver took for each graph launch, instead.  Handles get numbers in the order in which they are
  * met; addresses are told by the names that the program gave (krtsan_name).
  */
 #include "decode.h"
@@ -39,6 +40,7 @@ static struct kernel kernels[64];
 static unsigned nkernels;
 
 static int bad;
+static unsigned added; /* nodes; only the first are told */
 
 static const char *handle(char kind, uint64_t value)
 {
@@ -310,6 +312,11 @@ static void call(const struct krt_call *c)
 		printf("%s %s\n", a->symbol, address(c->rec->args[0]));
 		return;
 	}
+	if (c->op == KRT_OP_GRAPH_NODE_ADD && ++added > 100) {
+		if (!c->node_rec.data)
+			bad = 1;
+		return;
+	}
 	if (!c->capture && !c->node_rec.data && !c->graph_rec.data && !c->frame && strncmp(a->symbol, "cuGraph", 7) &&
 	    !strstr(a->symbol, "Capture"))
 		return;
@@ -376,10 +383,12 @@ int main(int argc, char **argv)
 			kernel((const void *)rec);
 		if (rec->kind != KRT_REC_CALL)
 			continue;
-		if (krt_decode(rec, len, lane, &c))
-			call(&c);
-		else
+		if (!krt_decode(rec, len, lane, &c))
 			printf("MALFORMED CALL\n");
+		else if (argc < 3)
+			call(&c);
+		else if (c.op == KRT_OP_GRAPH_LAUNCH)
+			printf("%u\n", c.rec->took_ns);
 	}
 	if (krt_proc_dropped(p))
 		printf("%" PRIu64 " DROPPED\n", krt_proc_dropped(p));
