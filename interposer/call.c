@@ -421,7 +421,7 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 		if (p->graph != KRT_GRAPH_MAKES_NODE || krt_captures_now())
 			krt_graphs_before(c, p->graph, call_stream(p, args, &stream) ? stream : KRT_NO_STREAM);
 	}
-	c->start_ns = krt_opt.times ? krt_mono_ns() : 0;
+	c->start_ns = krt_opt.times ? krt_clock_ns() : 0;
 	c->heap_mark = krt_heap_mark();
 	if (c->rec && !c->rec->t0)
 		c->rec->t0 = krt_ticket();
@@ -495,7 +495,7 @@ int krt_call_end(struct krt_call *c, int result)
 				build(c, t, c->api, c->args, false);
 				if (c->rec)
 					c->rec->t0 = krt_ticket();
-				c->start_ns = krt_opt.times ? krt_mono_ns() : 0;
+				c->start_ns = krt_opt.times ? krt_clock_ns() : 0;
 			}
 		}
 		if (!c->thread) {
@@ -511,9 +511,9 @@ int krt_call_end(struct krt_call *c, int result)
 
 		r->result = result;
 		if (krt_opt.times) {
-			uint64_t took = krt_mono_ns() - c->start_ns;
+			uint64_t took = krt_clock_ns() - c->start_ns;
 
-			r->start_ns = c->start_ns - krt_proc->mono_ns;
+			r->start_ns = c->start_ns - krt_clock_base;
 			r->took_ns = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
 		}
 	}
@@ -562,7 +562,7 @@ static void record_alone(unsigned api, uint64_t *args, bool quiet)
 		if (c.rec) {
 			c.rec->t0 = krt_ticket();
 			if (krt_opt.times)
-				c.rec->start_ns = krt_mono_ns() - krt_proc->mono_ns;
+				c.rec->start_ns = krt_clock_ns() - krt_clock_base;
 		}
 		publish(&c);
 	}

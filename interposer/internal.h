@@ -84,6 +84,7 @@ static inline bool krt_attached(void)
 }
 
 extern struct krt_options krt_opt; /* parsed at attach */
+extern uint64_t krt_clock_base;	   /* krt_clock_ns() at attach */
 
 /* Appends one record to lane 0 (any thread, own lock); fills in size and pads. */
 void krt_lane0_write(const struct krt_rec *rec, size_t len);
@@ -102,6 +103,11 @@ extern void *krt_real[KRT_NR_APIS];
 	(__atomic_load_n(&krt_real[KRT_API_##sym], __ATOMIC_RELAXED)                        \
 		 ? (int)((__typeof__(&sym))krt_real[KRT_API_##sym])(__VA_ARGS__)            \
 		 : KRT_NOT_SUPPORTED)
+/*
+ * The clock of a call's times: CLOCK_MONOTONIC, or the one of a driver that exports
+ * `uint64_t sim_clock_ns(void)` (the simulated one: its time is a virtual one).
+ */
+uint64_t krt_clock_ns(void);
 /* Does this address lie in the driver the wrappers forward to? */
 bool krt_in_driver(const void *address);
 

@@ -31,6 +31,7 @@ __thread struct krt_tls krt_tls __attribute__((tls_model("initial-exec")));
 _Static_assert(sizeof(struct krt_tls) <= 64, "the static TLS surplus is small");
 
 struct krt_options krt_opt;
+uint64_t krt_clock_base;
 struct krt_proc *krt_proc;
 uint64_t krt_session;
 
@@ -125,6 +126,7 @@ int krt_record_open(const char *dir)
 	p->ppid = (int32_t)syscall(SYS_getppid);
 	p->start_ns = start;
 	p->mono_ns = krt_mono_ns();
+	krt_clock_base = krt_clock_ns();
 	p->state = KRT_PROC_STARTED;
 	p->lanes = 1;
 	p->ticket = 1;

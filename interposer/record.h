@@ -129,7 +129,7 @@ struct krt_rec_call {
 	uint16_t argc;
 	int32_t result;     /* CUresult; 0 for notes and libc calls */
 	uint64_t t0, t1;    /* tickets before and after */
-	uint64_t start_ns;  /* since krt_proc.mono_ns; 0 with times=0 */
+	uint64_t start_ns;  /* since the process attached (the simulated driver's clock where that runs); 0 with times=0 */
 	uint32_t took_ns;   /* saturates; time inside the driver */
 	uint32_t stack;     /* id of a krt_rec_stack, 0: none */
 	uint64_t ctx;       /* current context of the thread where the call depends on it, else 0 */

@@ -79,6 +79,8 @@ static void set_option(const char *k, const char *v)
 		sim_opt.submit_ns = n;
 	else if (!strcmp(k, "sim_op_ns"))
 		sim_opt.op_ns = n;
+	else if (!strcmp(k, "sim_service_ns"))
+		sim_opt.service_ns = n;
 	else if (!strcmp(k, "sim_bytes_per_us"))
 		sim_opt.bytes_per_us = n ? n : 1;
 }

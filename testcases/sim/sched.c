@@ -48,7 +48,7 @@ static struct strm *busy;      /* streams with unfinished operations, latest sub
 static struct strm *busy_last;
 static struct strm bare; /* operations without a stream; no order among them */
 static uint64_t seq;
-static uint64_t now_ns; /* host clock */
+static _Atomic uint64_t now_ns; /* host clock */
 static uint64_t world =
 	1; /* changes whenever an operation has finished or memory may have changed */
 static uint64_t visit;
@@ -306,6 +306,13 @@ void op_submit_bare(struct op *op)
 		pthread_cond_signal(&work_cv);
 }
 
+/* The host clock is at least at t. */
+static void advance(uint64_t t)
+{
+	if (now_ns < t)
+		now_ns = t;
+}
+
 void op_submit(struct op *op, struct strm *st)
 {
 	struct ctx *c = st->ctx;
@@ -314,6 +321,8 @@ void op_submit(struct op *op, struct strm *st)
 	if (st->cap && cap_take(op, st))
 		return;
 	op_after(op, sim_tail(st));
+	if (op->vsubmit < st->vend)
+		op->vsubmit = st->vend;
 	if (st->legacy) {
 		for (struct strm *b = c->streams; b; b = b->next)
 			if (b->blocking && b != st)
@@ -408,6 +417,10 @@ static void complete(struct op *op)
 	sim_pending--;
 	if (op->vend < op->vstart)
 		op->vend = op->vstart + op->cost;
+	if (sim_opt.service_ns && op->kind <= OP_SET)
+		op->vend = op->vstart + sim_opt.service_ns;
+	if (st && st->vend < op->vend)
+		st->vend = op->vend;
 	if (sim_opt.trace)
 		sim_say("%llu %s %s stream %llu [%llu, %llu]%s", (unsigned long long)op->seq,
 			kind_name(op->kind), op->name ? op->name : "",
@@ -821,8 +834,7 @@ void sim_wait_ops(struct op **ops, unsigned n)
 	if (!all_done(&w))
 		wait_in(&w);
 	for (unsigned i = 0; i < n; i++) {
-		if (now_ns < ops[i]->vend)
-			now_ns = ops[i]->vend;
+		advance(ops[i]->vend);
 		op_put(ops[i]);
 	}
 }
@@ -836,6 +848,7 @@ void sim_wait_op(struct op *op)
 void sim_wait_stream(struct strm *st)
 {
 	sim_wait_op(sim_tail(st));
+	advance(st->vend);
 }
 
 /* Last operations of the streams that match; the caller frees the list. */
@@ -863,6 +876,11 @@ static void wait_matching(struct ctx *c, int dev, bool blocking_only)
 	}
 	sim_wait_ops(list, n);
 	sim_free(list);
+	for (struct ctx *x = sim_ctxs; x; x = x->next)
+		for (struct strm *s = x->streams; s; s = s->next)
+			if ((c ? x == c : dev < 0 || x->dev == dev) &&
+			    (!blocking_only || s->blocking || s->legacy))
+				advance(s->vend);
 }
 
 void sim_wait_legacy(struct ctx *c)
@@ -928,6 +946,13 @@ uint64_t sim_now(void)
 	return now_ns;
 }
 
+/* For a preload library that times the calls; see interposer/resolve.c. */
+SIM_EXPORT uint64_t sim_clock_ns(void);
+uint64_t sim_clock_ns(void)
+{
+	return now_ns;
+}
+
 /* ---- entering ---- */
 
 void sim_world_changed(struct op *op)
@@ -941,8 +966,8 @@ void sim_world_changed(struct op *op)
 void sim_call_begins(bool counts)
 {
 	take_lock();
-	now_ns += sim_opt.submit_ns;
 	if (counts) {
+		now_ns += sim_opt.submit_ns;
 		calls++;
 		streak = 0;
 	}

@@ -56,8 +56,9 @@ struct sim_opts {
 	bool trace;	       /* executed operations to stderr */
 	unsigned idle_ms;      /* without calls for so long, queued work goes on */
 	unsigned max_pending;  /* operations that may queue up before a call blocks */
-	uint64_t submit_ns;    /* virtual cost of a call */
+	uint64_t submit_ns;    /* virtual cost of a call, queries excepted */
 	uint64_t op_ns;	       /* virtual service time of an operation without size */
+	uint64_t service_ns;   /* of any kernel, copy or set; 0: by what it does */
 	uint64_t bytes_per_us; /* of a copy */
 };
 extern struct sim_opts sim_opt;
@@ -259,6 +260,7 @@ struct strm {
 	bool blocking, legacy, per_thread, dead;
 	uint64_t thread; /* owner of a per-thread stream */
 	struct op *tail;
+	uint64_t vend; /* when the last of its finished operations ended, virtual ns */
 	struct op *first, *last;	    /* unfinished ones */
 	struct strm *busy_next, *busy_prev; /* streams that have such */
 	uint64_t lo, hi;		    /* all their bytes lie in here */
