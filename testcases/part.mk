@@ -228,6 +228,16 @@ $(O)/testcases/runner: testcases/harness/runner.c testcases/harness/json.c testc
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -D_GNU_SOURCE -o $@ $(filter %.c,$^) $(LDFLAGS)
 
+# The model of hazard/serving_loop: a library that it opens.
+SERVING_MODEL := $(O)/testcases/serving/model.so
+ALL += $(SERVING_MODEL)
+$(SERVING_MODEL): testcases/serving/model.c testcases/serving/model.h | $(O)/sim/libcuda.so.1
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ $< $(LDFLAGS) -L$(O)/sim \
+		-l:libcuda.so.1
+$(O)/testcases/hazard/serving_loop: | $(SERVING_MODEL)
+
 programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
 	$(Q)$(O)/testcases/runner --build=$(O)
 
