@@ -195,6 +195,48 @@ static void ev_captured(struct ev *e, const struct strm *st, struct frontier f)
 	frontier_set(&e->cap_dep, &e->cap_edge, &e->cap_n, &f);
 }
 
+static CUresult memory_node(struct strm *st, CUgraphNodeParams *p)
+{
+	struct node *x = node_make(p->type);
+	struct dep *d = sim_alloc((st->cap_n + 1) * sizeof *d);
+	CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+
+	for (unsigned i = 0; d && i < st->cap_n; i++)
+		d[i] = (struct dep){st->cap_dep[i], st->cap_edge[i]};
+	if (x && d)
+		r = node_fill_new(x, st->cap->g, d, st->cap_n, p);
+	sim_free(d);
+	if (r == CUDA_SUCCESS)
+		return append(st, x) ? r : CUDA_ERROR_OUT_OF_MEMORY;
+	if (x)
+		node_free(x);
+	return r;
+}
+
+CUresult cap_alloc(struct strm *st, size_t size, int dev, CUdeviceptr *out)
+{
+	CUgraphNodeParams p = {
+		.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC,
+		.alloc = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+					.location = {CU_MEM_LOCATION_TYPE_DEVICE, dev}},
+			  .bytesize = size}};
+	CUresult r;
+
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	r = memory_node(st, &p);
+	if (r == CUDA_SUCCESS)
+		*out = p.alloc.dptr;
+	return r;
+}
+
+CUresult cap_free(struct strm *st, CUdeviceptr d)
+{
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .free = {d}};
+
+	return memory_node(st, &p);
+}
+
 void cap_kernel(struct op *op, struct strm *st, const CUlaunchAttribute *at, unsigned n)
 {
 	struct node *x;

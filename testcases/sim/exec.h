@@ -35,6 +35,8 @@ struct exec_hooks {
 	/* Kernel malloc and free; NULL: malloc fails, as with an empty device heap. */
 	void *(*heap_alloc)(void *user, size_t size);
 	void (*heap_free)(void *user, void *ptr);
+	/* A conditional handle of a graph gets a value; NULL: nothing happens. */
+	void (*set_conditional)(void *user, uint64_t handle, uint32_t value);
 	void *user;
 };
 

@@ -203,6 +203,7 @@ static enum builtin builtin_of(const char *name)
 		{"malloc", BUILTIN_MALLOC},
 		{"free", BUILTIN_FREE},
 		{"__assertfail", BUILTIN_ASSERTFAIL},
+		{"cudaGraphSetConditional", BUILTIN_SET_CONDITIONAL},
 	};
 
 	for (size_t i = 0; i < sizeof(map) / sizeof(map[0]); i++)

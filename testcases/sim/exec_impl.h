@@ -157,7 +157,8 @@ struct call {
 	struct call_arg *args, *rets;
 };
 
-enum builtin { BUILTIN_NONE, BUILTIN_VPRINTF, BUILTIN_MALLOC, BUILTIN_FREE, BUILTIN_ASSERTFAIL };
+enum builtin { BUILTIN_NONE, BUILTIN_VPRINTF, BUILTIN_MALLOC, BUILTIN_FREE, BUILTIN_ASSERTFAIL,
+	       BUILTIN_SET_CONDITIONAL };
 
 /* One function with a body. */
 struct efunc {

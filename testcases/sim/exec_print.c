@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that the device runtime provides: printf, malloc, free, assert. */
+/*
+ * Functions that the device runtime provides: printf, malloc, free, assert, and
+ * the value of a graph's conditional handle.
+ */
 #include "exec_impl.h"
 #include <stdio.h>
 
@@ -251,6 +254,13 @@ enum step exec_builtin(struct thread *t, const struct dop *d, const struct call 
 		if (arg(t, c, 0, &v) && v && l->hooks.heap_free)
 			l->hooks.heap_free(l->hooks.user, (void *)(uintptr_t)v);
 		return STEP_NEXT;
+	case BUILTIN_SET_CONDITIONAL: {
+		uint64_t value;
+
+		if (arg(t, c, 0, &v) && arg(t, c, 1, &value) && l->hooks.set_conditional)
+			l->hooks.set_conditional(l->hooks.user, v, (uint32_t)value);
+		return STEP_NEXT;
+	}
 	case BUILTIN_NONE:
 		break;
 	}

@@ -28,7 +28,10 @@ struct xnode {
 	bool begun; /* others wait for its start: launch-order edges */
 	struct op *op;
 	struct ev *ev;
-	struct xgraph *sub;
+	struct xgraph **sub; /* GRAPH, CONDITIONAL */
+	unsigned nsub;
+	struct cond *cond; /* held by the executable */
+	CUgraphConditionalNodeType cond_type;
 	unsigned dep, ndep; /* in xgraph.dep */
 	unsigned lane;
 	int priority; /* as asked for */
@@ -43,6 +46,10 @@ struct xgraph {
 
 struct gexec {
 	struct xgraph *x;
+	struct graph *g;
+	struct hold *hold;
+	struct gmem **alloc, **release; /* allocates and leaves; frees of other graphs' */
+	unsigned nalloc, nrelease;
 	unsigned long long flags;
 	struct op *last; /* end of its latest launch */
 };
@@ -55,7 +62,9 @@ static void xgraph_free(struct xgraph *x)
 		return;
 	for (unsigned i = 0; i < x->n && x->v; i++) {
 		op_put(x->v[i].op);
-		xgraph_free(x->v[i].sub);
+		for (unsigned k = 0; k < x->v[i].nsub; k++)
+			xgraph_free(x->v[i].sub[k]);
+		sim_free(x->v[i].sub);
 	}
 	sim_free(x->v);
 	sim_free(x->dep);
@@ -174,9 +183,13 @@ static struct xgraph *xgraph_make(const struct graph *g, CUgraphInstantiateResul
 		for (unsigned k = 0; k < s->ndep; k++)
 			if (s->dep[k].e.from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER)
 				x->v[s->dep[k].n->index].begun = true;
-		if (s->sub) {
-			n->sub = xgraph_make(s->sub, why, bad);
-			if (!n->sub)
+		n->cond = s->cond;
+		n->cond_type = s->cond_type;
+		if (s->nsub && !(n->sub = sim_alloc(s->nsub * sizeof(struct xgraph *))))
+			goto fail;
+		for (; n->nsub < s->nsub; n->nsub++) {
+			n->sub[n->nsub] = xgraph_make(s->sub[n->nsub], why, bad);
+			if (!n->sub[n->nsub])
 				goto fail;
 		}
 	}
@@ -185,6 +198,80 @@ static struct xgraph *xgraph_make(const struct graph *g, CUgraphInstantiateResul
 fail:
 	xgraph_free(x);
 	return NULL;
+}
+
+/* References of what the graph's launches need, and what they allocate and free. */
+static bool gather(struct gexec *e, const struct graph *g)
+{
+	bool ok = hold_all(e->hold, g->own);
+
+	for (unsigned i = 0; i < g->n && ok; i++) {
+		const struct node *x = g->node[i];
+
+		if (x->mem)
+			ok = hold_mem(e->hold, x->mem);
+		if (x->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+			e->alloc[e->nalloc++] = x->mem;
+		if (x->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+			e->release[e->nrelease++] = x->mem;
+		for (unsigned k = 0; k < x->nsub && ok; k++)
+			ok = gather(e, x->sub[k]);
+	}
+	return ok;
+}
+
+static unsigned count_mem(const struct graph *g)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		n += g->node[i]->mem != NULL;
+		for (unsigned k = 0; k < g->node[i]->nsub; k++)
+			n += count_mem(g->node[i]->sub[k]);
+	}
+	return n;
+}
+
+static bool hold_graph(struct gexec *e, const struct graph *g)
+{
+	unsigned n = count_mem(g), a = 0, r = 0;
+
+	e->hold = hold_new();
+	e->alloc = sim_alloc((n + 1) * sizeof *e->alloc);
+	e->release = sim_alloc((n + 1) * sizeof *e->release);
+	if (!e->hold || !e->alloc || !e->release || !gather(e, g))
+		return false;
+	/* What is allocated and freed by the same launch is nobody else's concern. */
+	for (unsigned i = 0; i < e->nalloc; i++) {
+		unsigned k;
+
+		for (k = 0; k < e->nrelease && e->release[k] != e->alloc[i]; k++)
+			;
+		if (k == e->nrelease)
+			e->alloc[a++] = e->alloc[i];
+		else
+			e->release[k] = NULL;
+	}
+	for (unsigned k = 0; k < e->nrelease; k++)
+		if (e->release[k])
+			e->release[r++] = e->release[k];
+	e->nalloc = a;
+	e->nrelease = r;
+	return true;
+}
+
+static void exec_free(struct gexec *e)
+{
+	if (e->g) {
+		e->g->execs--;
+		graph_put(e->g);
+	}
+	op_put(e->last);
+	xgraph_free(e->x);
+	hold_put(e->hold);
+	sim_free(e->alloc);
+	sim_free(e->release);
+	sim_free(e);
 }
 
 #define ALL_FLAGS                                                                                  \
@@ -214,6 +301,8 @@ static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flag
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
 		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
+	if (g->execs && graph_holds(g, node_once))
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) {
 		r = sim_get_stream(p->hUploadStream, pt, &st);
 		if (r != CUDA_SUCCESS)
@@ -223,8 +312,8 @@ static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flag
 	if (!e)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	e->x = xgraph_make(g, &why, &bad);
-	if (!e->x) {
-		sim_free(e);
+	if (!e->x || !hold_graph(e, g)) {
+		exec_free(e);
 		if (p) {
 			p->hErrNode_out = (CUgraphNode)bad;
 			p->result_out = why;
@@ -232,6 +321,9 @@ static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flag
 		LEAVE(bad ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
 	}
 	e->flags = flags;
+	e->g = g;
+	g->refs++;
+	g->execs++;
 	sim_handle_add(e, SIM_EXEC);
 	*out = (CUgraphExec)e;
 	if (st)
@@ -283,9 +375,7 @@ API(cuGraphExecDestroy, (CUgraphExec h))
 	ENTER();
 	GET_EXEC(h, e);
 	sim_handle_del(e);
-	op_put(e->last);
-	xgraph_free(e->x);
-	sim_free(e);
+	exec_free(e);
 	LEAVE(CUDA_SUCCESS);
 }
 
@@ -339,20 +429,151 @@ static void node_after(struct op *op, const struct xgraph *x, const struct xnode
 
 static struct op *emit(const struct xgraph *x, struct ctx *c, struct op *first);
 
+/*
+ * A conditional node: which body runs, and how often, is known when it runs.  Its
+ * operation queues a body's operations, waits for them and goes on.  The bodies
+ * are copies, so that an update leaves queued launches alone.
+ */
+struct branch {
+	struct xgraph **body;
+	unsigned n;
+	struct cond *c;
+	CUgraphConditionalNodeType type;
+	struct op *end; /* of the body that runs, or ran last */
+};
+
+static const struct xgraph *chosen(const struct branch *b)
+{
+	unsigned v = b->c->value;
+
+	switch (b->type) {
+	case CU_GRAPH_COND_TYPE_IF:
+		if (b->end)
+			return NULL;
+		return v ? b->body[0] : b->n > 1 ? b->body[1] : NULL;
+	case CU_GRAPH_COND_TYPE_WHILE:
+		return v ? b->body[0] : NULL;
+	case CU_GRAPH_COND_TYPE_SWITCH:
+		return !b->end && v < b->n ? b->body[v] : NULL;
+	}
+	return NULL;
+}
+
+static enum step cond_step(struct op *op)
+{
+	struct branch *b = op->data;
+	const struct xgraph *x = chosen(b);
+	struct op *first = x ? marker(op->ctx, "body", 0) : NULL;
+
+	op->vend = b->end ? b->end->vend : op->vstart;
+	if (!first)
+		return STEP_DONE;
+	first->vsubmit = op->vend;
+	op_get(first);
+	op_submit_bare(first);
+	op_put(b->end);
+	b->end = emit(x, op->ctx, first);
+	op_put(first);
+	if (!b->end)
+		return STEP_DONE;
+	op_get(b->end);
+	op_after(op, b->end);
+	op_submit_bare(b->end);
+	return STEP_DEPS;
+}
+
+static void cond_fini(struct op *op)
+{
+	struct branch *b = op->data;
+
+	for (unsigned i = 0; i < b->n; i++)
+		xgraph_free(b->body[i]);
+	sim_free(b->body);
+	op_put(b->end);
+}
+
+static struct xgraph *xgraph_copy(const struct xgraph *s)
+{
+	struct xgraph *x = sim_alloc(sizeof *x);
+	unsigned deps = 0;
+
+	if (!x)
+		return NULL;
+	for (unsigned i = 0; i < s->n; i++)
+		deps += s->v[i].ndep;
+	x->n = s->n;
+	x->lanes = s->lanes;
+	x->v = sim_alloc((s->n + 1) * sizeof *x->v);
+	x->order = sim_alloc((s->n + 1) * sizeof *x->order);
+	x->dep = sim_alloc((deps + 1) * sizeof *x->dep);
+	if (!x->v || !x->order || !x->dep)
+		goto fail;
+	memcpy(x->order, s->order, s->n * sizeof *x->order);
+	memcpy(x->dep, s->dep, deps * sizeof *x->dep);
+	for (unsigned i = 0; i < s->n; i++) {
+		struct xnode *n = &x->v[i];
+
+		*n = s->v[i];
+		op_get(n->op);
+		n->sub = NULL;
+		n->nsub = 0;
+		if (s->v[i].nsub && !(n->sub = sim_alloc(s->v[i].nsub * sizeof(struct xgraph *))))
+			goto fail;
+		for (; n->nsub < s->v[i].nsub; n->nsub++)
+			if (!(n->sub[n->nsub] = xgraph_copy(s->v[i].sub[n->nsub])))
+				goto fail;
+	}
+	return x;
+fail:
+	xgraph_free(x);
+	return NULL;
+}
+
+static struct op *cond_op(const struct xnode *n, struct ctx *c)
+{
+	struct op *op = marker(c, "conditional", sizeof(struct branch));
+	struct branch *b = op ? op->data : NULL;
+
+	if (!op)
+		return NULL;
+	op->step = cond_step;
+	op->fini = cond_fini;
+	b->c = n->cond;
+	b->type = n->cond_type;
+	b->body = sim_alloc(n->nsub * sizeof *b->body);
+	for (; b->body && b->n < n->nsub; b->n++)
+		if (!(b->body[b->n] = xgraph_copy(n->sub[b->n])))
+			break;
+	if (b->n < n->nsub) {
+		op_put(op);
+		return NULL;
+	}
+	return op;
+}
+
 /* One node's operations; the last of them, queued. */
 static struct op *emit_node(const struct xgraph *x, const struct xnode *n, struct ctx *c,
 			    const struct places *made, struct op *first, struct strm *lane)
 {
 	struct op *op, *end;
 
-	if (n->sub) {
+	if (n->cond) {
+		op = cond_op(n, c);
+		if (!op)
+			return NULL;
+		node_after(op, x, n, made, first);
+		op->lane = lane;
+		op_submit_bare(op);
+		return op;
+	}
+	if (n->nsub) {
 		op = marker(c, "child", 0);
 		if (!op)
 			return NULL;
 		node_after(op, x, n, made, first);
 		op_get(op);
 		op_submit_bare(op);
-		end = emit(n->sub, c, op);
+		end = emit(n->sub[0], c, op);
 		op_put(op);
 		if (end)
 			op_submit_bare(end);
@@ -409,24 +630,88 @@ static struct op *emit(const struct xgraph *x, struct ctx *c, struct op *first)
 	return end;
 }
 
+/* First and last operation of a launch, whose data is what the executable held then. */
+static enum step begin_step(struct op *op)
+{
+	const struct hold *h = *(struct hold **)op->data;
+
+	for (unsigned i = 0; i < h->ncond; i++)
+		if (h->cond[i]->flags & CU_GRAPH_COND_ASSIGN_DEFAULT)
+			h->cond[i]->value = h->cond[i]->deflt;
+	return STEP_DONE;
+}
+
+static enum step end_step(struct op *op)
+{
+	hold_put(*(struct hold **)op->data);
+	return STEP_DONE;
+}
+
+/* What launches have left allocated, and what this one frees for others. */
+static CUresult memory(struct gexec *e, struct strm *st)
+{
+	bool again = e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH;
+
+	for (unsigned i = 0; i < e->nrelease; i++)
+		if (!e->release[i]->live)
+			return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < e->nalloc; i++) {
+		struct op *op;
+
+		if (!e->alloc[i]->live)
+			continue;
+		if (!again)
+			return CUDA_ERROR_INVALID_VALUE;
+		op = gmem_op(st->ctx, e->alloc[i], false);
+		if (!op)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		op_after(op, e->last);
+		op_submit(op, st);
+	}
+	for (unsigned i = 0; i < e->nalloc; i++)
+		gmem_live(e->alloc[i], true);
+	for (unsigned i = 0; i < e->nrelease; i++)
+		gmem_live(e->release[i], false);
+	return CUDA_SUCCESS;
+}
+
 static CUresult launch_at(struct gexec *e, struct strm *st, bool upload)
 {
-	struct op *first = marker(st->ctx, "begin", 0), *last;
+	struct op *first, *last, *end = NULL;
+	CUresult r = upload ? CUDA_SUCCESS : memory(e, st);
 
-	if (!first)
+	if (r != CUDA_SUCCESS)
+		return r;
+	first = marker(st->ctx, "begin", sizeof(struct hold *));
+	last = marker(st->ctx, "end", sizeof(struct hold *));
+	if (!first || !last) {
+		op_put(first);
+		op_put(last);
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*(struct hold **)first->data = *(struct hold **)last->data = e->hold;
+	e->hold->refs++;
+	if (e->hold->ncond && !upload)
+		first->step = begin_step;
+	last->step = end_step;
+	last->always = true;
 	op_after(first, e->last);
 	op_get(first);
 	op_submit(first, st);
-	last = upload ? marker(st->ctx, "end", 0) : emit(e->x, st->ctx, first);
+	if (!upload)
+		end = emit(e->x, st->ctx, first);
 	op_put(first);
-	if (!last)
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (end) {
+		op_after(last, end);
+		op_submit_bare(end);
+	} else if (!upload) {
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
 	op_get(last);
 	op_put(e->last);
 	e->last = last;
 	op_submit(last, st);
-	return CUDA_SUCCESS;
+	return r;
 }
 
 static CUresult launch(bool pt, CUgraphExec h, CUstream s, bool upload)
@@ -461,8 +746,8 @@ static struct xnode *find(const struct xgraph *x, const struct node *n)
 		if (x->v[i].origin == n->id)
 			return &x->v[i];
 	for (unsigned i = 0; i < x->n && !r; i++)
-		if (x->v[i].sub)
-			r = find(x->v[i].sub, n);
+		for (unsigned k = 0; k < x->v[i].nsub && !r; k++)
+			r = find(x->v[i].sub[k], n);
 	return r;
 }
 
@@ -480,6 +765,10 @@ static CUgraphExecUpdateResult may_become(const struct gexec *e, const struct xn
 					  const struct node *n, bool single)
 {
 	switch ((int)x->type) {
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		return x->op == n->op ? CU_GRAPH_EXEC_UPDATE_SUCCESS
+				      : CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
 	case CU_GRAPH_NODE_TYPE_KERNEL:
 		if (x->op->ctx != n->op->ctx)
 			return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
@@ -602,8 +891,16 @@ static CUgraphExecUpdateResult update(const struct gexec *e, struct xgraph *x,
 		struct node *n = g->node[i];
 		struct xnode *v = &x->v[of[i]];
 
-		if (v->sub) {
-			r = update(e, v->sub, n->sub, apply, info);
+		if (v->nsub != n->nsub || v->cond_type != n->cond_type) {
+			r = CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+			info->errorNode = (CUgraphNode)n;
+		} else if (v->nsub) {
+			for (unsigned k = 0; k < v->nsub && r == CU_GRAPH_EXEC_UPDATE_SUCCESS; k++)
+				r = update(e, v->sub[k], n->sub[k], apply, info);
+			if (apply && v->cond) {
+				v->cond->deflt = n->cond->deflt;
+				v->cond->flags = n->cond->flags;
+			}
 		} else if (apply) {
 			become(v, n);
 		} else {
@@ -677,9 +974,9 @@ static CUresult exec_set(CUgraphExec h, CUgraphNode hn, const CUgraphNodeParams 
 		sub = (struct graph *)p->graph.graph;
 		if (!sim_handle_is(sub, SIM_GRAPH) || sub->capturing)
 			LEAVE(CUDA_ERROR_INVALID_VALUE);
-		if (update(e, x->sub, sub, false, &info) != CU_GRAPH_EXEC_UPDATE_SUCCESS)
+		if (update(e, x->sub[0], sub, false, &info) != CU_GRAPH_EXEC_UPDATE_SUCCESS)
 			LEAVE(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
-		update(e, x->sub, sub, true, &info);
+		update(e, x->sub[0], sub, true, &info);
 		LEAVE(CUDA_SUCCESS);
 	}
 	tmp = node_make(x->type);

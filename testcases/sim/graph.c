@@ -39,6 +39,8 @@ void graph_destroy(struct graph *g)
 {
 	sim_handle_del(g);
 	g->gone = true;
+	hold_put(g->own);
+	g->own = NULL;
 	for (unsigned i = 0; i < g->n; i++) {
 		sim_handle_del(g->node[i]);
 		node_free(g->node[i]);
@@ -51,9 +53,15 @@ void graph_destroy(struct graph *g)
 
 bool graph_holds(const struct graph *g, bool (*what)(const struct node *))
 {
-	for (unsigned i = 0; i < g->n; i++)
-		if (what(g->node[i]) || (g->node[i]->sub && graph_holds(g->node[i]->sub, what)))
+	for (unsigned i = 0; i < g->n; i++) {
+		const struct node *x = g->node[i];
+
+		if (what(x))
 			return true;
+		for (unsigned k = 0; k < x->nsub; k++)
+			if (graph_holds(x->sub[k], what))
+				return true;
+	}
 	return false;
 }
 
@@ -73,8 +81,17 @@ struct node *node_make(unsigned type)
 void node_free(struct node *x)
 {
 	op_put(x->op);
-	if (x->sub)
-		graph_destroy(x->sub);
+	for (unsigned i = 0; i < x->nsub; i++)
+		graph_destroy(x->sub[i]);
+	sim_free(x->sub);
+	if (x->mem && x->mem->freed == x->id)
+		x->mem->freed = 0;
+	gmem_put(x->mem);
+	sim_free(x->alloc);
+	if (x->cond) {
+		x->cond->used = false;
+		cond_put(x->cond);
+	}
 	sim_free(x->attr);
 	sim_free(x->dep);
 	sim_free(x->out);
@@ -131,8 +148,8 @@ bool node_add(struct graph *g, struct node *x, const struct dep *dep, unsigned n
 	x->g = g;
 	x->index = g->n;
 	g->node[g->n++] = x;
-	if (x->sub)
-		x->sub->parent = x;
+	for (unsigned i = 0; i < x->nsub; i++)
+		x->sub[i]->parent = x;
 	sim_handle_add(x, SIM_NODE);
 	return true;
 }
@@ -183,10 +200,14 @@ static CUresult ctx_of(CUcontext h, struct ctx **c)
 	return (*c)->error;
 }
 
-static bool mem_or_cond(const struct node *x)
+static bool is_mem(const struct node *x)
 {
-	return x->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || x->type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
-	       x->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+	return x->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || x->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
+bool node_once(const struct node *x)
+{
+	return is_mem(x) || x->type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
 }
 
 static CUresult fill_kernel(struct node *x, const CUgraphNodeParams *p, struct op **op)
@@ -260,13 +281,17 @@ CUresult node_fill(struct node *x, const CUgraphNodeParams *p)
 			return CUDA_ERROR_INVALID_VALUE;
 		if (x->sub || (move && g->parent))
 			return CUDA_ERROR_INVALID_VALUE;
-		if (!move && graph_holds(g, mem_or_cond))
+		if (!move && graph_holds(g, node_once))
 			return CUDA_ERROR_NOT_SUPPORTED;
-		x->sub = move ? g : graph_clone(g);
+		x->sub = sim_alloc(sizeof *x->sub);
+		if (!x->sub)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		x->sub[0] = move ? g : graph_clone(g);
+		x->nsub = x->sub[0] != NULL;
 		x->own = p->graph.ownership;
-		return x->sub ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+		return x->nsub ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL: /* there are none to name */
 	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
@@ -281,6 +306,172 @@ CUresult node_fill(struct node *x, const CUgraphNodeParams *p)
 	op_put(x->op);
 	x->op = op;
 	return CUDA_SUCCESS;
+}
+
+/* A freed allocation of the graph whose free comes before all these: its address may serve again. */
+static struct gmem *again(struct graph *g, const struct dep *dep, unsigned n, size_t size)
+{
+	struct node **stack = NULL;
+	struct gmem *r = NULL;
+	unsigned top = 0, frees = 0;
+	uint64_t m;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		const struct node *f = g->node[i];
+
+		frees += f->type == CU_GRAPH_NODE_TYPE_MEM_FREE && f->mem->owner == g->id &&
+			 !f->mem->again && gmem_fits(f->mem, size);
+	}
+	if (frees)
+		stack = sim_alloc((g->n + 1) * sizeof *stack);
+	if (!stack)
+		return NULL;
+	m = graph_mark();
+	for (unsigned i = 0; i < n; i++) {
+		dep[i].n->mark = m;
+		stack[top++] = dep[i].n;
+	}
+	while (top && !r) {
+		struct node *x = stack[--top];
+
+		if (x->type == CU_GRAPH_NODE_TYPE_MEM_FREE && x->mem->owner == g->id &&
+		    !x->mem->again && gmem_fits(x->mem, size))
+			r = x->mem;
+		for (unsigned i = 0; i < x->ndep; i++)
+			if (x->dep[i].n->mark != m) {
+				x->dep[i].n->mark = m;
+				stack[top++] = x->dep[i].n;
+			}
+	}
+	sim_free(stack);
+	return r;
+}
+
+static CUresult fill_alloc(struct node *x, struct graph *g, const struct dep *dep, unsigned n,
+			   CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p)
+{
+	CUmemAccessDesc *d;
+	struct gmem *old;
+	struct ctx *c;
+	CUresult r = sim_get_ctx(&c);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	x->alloc = sim_alloc(sizeof *x->alloc + p->accessDescCount * sizeof *d);
+	if (!x->alloc)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	old = again(g, dep, n, p->bytesize);
+	r = gmem_new(c, p, old, &x->mem);
+	if (r != CUDA_SUCCESS)
+		return r;
+	x->mem->owner = g->id;
+	if (old && x->mem->lo == old->lo)
+		old->again = true;
+	x->op = gmem_op(c, x->mem, true);
+	if (!x->op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	x->op->captured = true;
+	p->dptr = x->mem->lo;
+	*x->alloc = *p;
+	d = (CUmemAccessDesc *)(x->alloc + 1);
+	if (p->accessDescCount)
+		memcpy(d, p->accessDescs, p->accessDescCount * sizeof *d);
+	x->alloc->accessDescs = p->accessDescCount ? d : NULL;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fill_free(struct node *x, struct graph *g, CUdeviceptr d)
+{
+	struct gmem *m = gmem_at(d);
+	struct ctx *c;
+	CUresult r = sim_get_ctx(&c);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	if (!m || m->freed)
+		return CUDA_ERROR_INVALID_VALUE;
+	x->op = gmem_op(c, m, false);
+	if (!x->op)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	x->op->captured = true;
+	x->mem = m;
+	m->refs++;
+	m->freed = x->id;
+	m->freed_here = m->owner == g->id;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fill_cond(struct node *x, struct graph *g, CUDA_CONDITIONAL_NODE_PARAMS *p)
+{
+	struct cond *c = (struct cond *)p->handle;
+	const struct graph *root = g;
+
+	if (!sim_handle_is(c, SIM_COND) || c->used || !p->size ||
+	    (unsigned)p->type > CU_GRAPH_COND_TYPE_SWITCH ||
+	    p->size > (p->type == CU_GRAPH_COND_TYPE_SWITCH ? UINT32_MAX
+		       : p->type == CU_GRAPH_COND_TYPE_IF   ? 2u
+							    : 1u))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Of this graph, or one that it is embedded in. */
+	while (root->id != c->graph && root->parent)
+		root = root->parent->g;
+	if (root->id != c->graph || (p->ctx && (struct ctx *)p->ctx != c->ctx))
+		return CUDA_ERROR_INVALID_VALUE;
+	x->sub = sim_alloc(p->size * sizeof *x->sub);
+	if (!x->sub)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (; x->nsub < p->size; x->nsub++) {
+		x->sub[x->nsub] = graph_new();
+		if (!x->sub[x->nsub])
+			return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	x->cond = c;
+	x->cond_type = p->type;
+	c->refs++;
+	c->used = true;
+	p->phGraph_out = (CUgraph *)x->sub;
+	return CUDA_SUCCESS;
+}
+
+/* The nearest node around g that embeds it as a body, or NULL. */
+static const struct node *body_of(const struct graph *g)
+{
+	const struct node *x = g->parent;
+
+	while (x && x->type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		x = x->g->parent;
+	return x;
+}
+
+CUresult node_fill_new(struct node *x, struct graph *g, const struct dep *dep, unsigned n,
+		       CUgraphNodeParams *p)
+{
+	switch ((int)x->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		break;
+	default:
+		if (body_of(g))
+			return CUDA_ERROR_NOT_SUPPORTED;
+	}
+	switch ((int)x->type) {
+	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+	case CU_GRAPH_NODE_TYPE_MEM_FREE:
+		/* A graph that was copied into its node belongs to the node. */
+		for (const struct graph *a = g; a->parent; a = a->parent->g)
+			if (a->parent->own != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+				return CUDA_ERROR_NOT_SUPPORTED;
+		return x->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
+			       ? fill_alloc(x, g, dep, n, &p->alloc)
+			       : fill_free(x, g, p->free.dptr);
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+		return fill_cond(x, g, &p->conditional);
+	}
+	return node_fill(x, p);
 }
 
 #define GET_GRAPH(h, g)                                                                            \
@@ -332,7 +523,7 @@ static CUresult add(CUgraphNode *out, CUgraph h, const CUgraphNode *d, const CUg
 			r = CUDA_ERROR_INVALID_VALUE;
 	}
 	if (r == CUDA_SUCCESS)
-		r = node_fill(x, p);
+		r = node_fill_new(x, g, dep, (unsigned)n, p);
 	if (r == CUDA_SUCCESS && !node_add(g, x, dep, (unsigned)n))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	sim_free(dep);
@@ -400,6 +591,23 @@ ADD(cuGraphAddEventWaitNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, (DEPS, CUevent e), e
 ADD(cuGraphAddBatchMemOpNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
     (DEPS, const CUDA_BATCH_MEM_OP_NODE_PARAMS *b), b, memcpy(&p.memOp, b, sizeof *b))
 
+ADD(cuGraphAddMemFreeNode, CU_GRAPH_NODE_TYPE_MEM_FREE, (DEPS, CUdeviceptr p0), true,
+    p.free.dptr = p0)
+
+API(cuGraphAddMemAllocNode, (DEPS, CUDA_MEM_ALLOC_NODE_PARAMS *a))
+{
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+	CUresult r;
+
+	if (!a)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&p.alloc, a, sizeof *a);
+	r = add(out, g, d, NULL, n, &p);
+	if (r == CUDA_SUCCESS)
+		a->dptr = p.alloc.dptr;
+	return r;
+}
+
 API(cuGraphCreate, (CUgraph * out, unsigned flags))
 {
 	struct graph *g;
@@ -432,6 +640,8 @@ API(cuGraphDestroyNode, (CUgraphNode h))
 
 	if (g->capturing)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (graph_holds(g, is_mem))
+		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
 	while (x->ndep)
 		unlink_at(x, x->ndep - 1);
 	while (x->nout) {
@@ -461,6 +671,8 @@ struct graph *graph_clone(const struct graph *g)
 	if (!c)
 		return NULL;
 	c->origin = g->id;
+	if (g->own && (!(c->own = hold_new()) || !hold_all(c->own, g->own)))
+		goto fail;
 	for (unsigned i = 0; i < g->n; i++) {
 		const struct node *s = g->node[i];
 		struct node *x = node_make(s->type);
@@ -477,9 +689,11 @@ struct graph *graph_clone(const struct graph *g)
 			if (x->attr)
 				memcpy(x->attr, s->attr, NODE_ATTRS * sizeof *x->attr);
 		}
-		if (s->sub)
-			x->sub = graph_clone(s->sub);
-		if ((s->attr && !x->attr) || (s->sub && !x->sub) || !node_add(c, x, NULL, 0)) {
+		if (s->nsub) {
+			x->sub = sim_alloc(sizeof *x->sub);
+			x->nsub = x->sub && (x->sub[0] = graph_clone(s->sub[0]));
+		}
+		if ((s->attr && !x->attr) || s->nsub != x->nsub || !node_add(c, x, NULL, 0)) {
 			node_free(x);
 			goto fail;
 		}
@@ -504,7 +718,7 @@ API(cuGraphClone, (CUgraph * out, CUgraph h))
 	GET_GRAPH(h, g);
 	if (!out || g->capturing)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	if (graph_holds(g, mem_or_cond))
+	if (graph_holds(g, node_once))
 		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
 	c = graph_clone(g);
 	if (!c)
@@ -520,8 +734,8 @@ static struct node *copy_in(const struct graph *g, uint64_t id)
 	for (unsigned i = 0; i < g->n && !r; i++) {
 		if (g->node[i]->origin == id)
 			return g->node[i];
-		if (g->node[i]->sub)
-			r = copy_in(g->node[i]->sub, id);
+		for (unsigned k = 0; k < g->node[i]->nsub && !r; k++)
+			r = copy_in(g->node[i]->sub[k], id);
 	}
 	return r;
 }
@@ -563,6 +777,8 @@ static CUresult edit(CUgraph h, const CUgraphNode *from, const CUgraphNode *to,
 	GET_GRAPH(h, g);
 	if (n && (!from || !to))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (!add && n && graph_holds(g, is_mem))
+		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
 	for (size_t i = 0; i < n; i++) {
 		struct node *a = (struct node *)from[i], *b = (struct node *)to[i];
 		unsigned k;
@@ -861,7 +1077,27 @@ API(cuGraphChildGraphNodeGetGraph, (CUgraphNode h, CUgraph *out))
 	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_GRAPH);
 	if (!out)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	*out = (CUgraph)x->sub;
+	*out = (CUgraph)x->sub[0];
+	LEAVE(CUDA_SUCCESS);
+}
+
+API(cuGraphMemAllocNodeGetParams, (CUgraphNode h, CUDA_MEM_ALLOC_NODE_PARAMS *out))
+{
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	memcpy(out, x->alloc, sizeof *out);
+	LEAVE(CUDA_SUCCESS);
+}
+
+API(cuGraphMemFreeNodeGetParams, (CUgraphNode h, CUdeviceptr *out))
+{
+	ENTER_QUIET();
+	GET_TYPED(h, x, CU_GRAPH_NODE_TYPE_MEM_FREE);
+	if (!out)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	*out = x->mem->lo;
 	LEAVE(CUDA_SUCCESS);
 }
 

@@ -14,7 +14,7 @@
  * destruction wait for the device, frees of pool memory and cuMemUnmap do not.
  * Documented view: none waits.
  */
-#include "sim.h"
+#include "graph.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -444,10 +444,6 @@ static unsigned blk_fits(struct pool *p, struct blk *b, uint64_t need, struct st
 {
 	if (b->live || b->size < need)
 		return 0;
-	/* Memory of a capture is given again within the capture alone, and nothing pending enters
-	 * one. */
-	if (b->freed && (b->freed->captured || (st->cap && !b->freed->done)))
-		return b->freed->captured && st->cap && b->sid == st->id;
 	if (b->freed && b->sid == st->id)
 		return 1;
 	if (b->freed && !b->freed->done && p->follow && op_reaches(sim_tail(st), b->freed))
@@ -635,6 +631,223 @@ static CUresult pool_alloc(CUdeviceptr *out, size_t size, struct pool *p, struct
 	return CUDA_SUCCESS;
 }
 
+/* ---- memory of graphs ---- */
+
+/*
+ * Blocks of a pool of its own, which is never anybody's pool: such memory stays
+ * accessible, as on a real driver, and its bytes are filled with a pattern when
+ * an allocation or a free of it executes.  The table has an entry for every
+ * block as long as a graph, an executable or the program has it.
+ */
+struct gblock {
+	unsigned refs;
+	struct blk *blk;
+	struct alloc *a;
+	struct pool *p;
+};
+
+static struct pool *graph_pool[SIM_MAX_DEVS];
+
+static struct blk *gblock_find(struct pool *p, uint64_t need)
+{
+	for (struct blk *b = p->blocks; b; b = b->next)
+		if (!b->live && b->size >= need)
+			return b;
+	return NULL;
+}
+
+static struct gblock *gblock_new(struct ctx *c, int dev, size_t size)
+{
+	uint64_t need = (size + GRAIN - 1) & ~(uint64_t)(GRAIN - 1);
+	struct pool *p = graph_pool[dev];
+	struct gblock *g = sim_alloc(sizeof *g);
+	struct blk *b, *r;
+
+	if (!p && (p = graph_pool[dev] = pool_new(dev)))
+		sim_handle_del(p);
+	r = sim_alloc(sizeof *r);
+	if (!p || !g || !r)
+		goto fail;
+	b = gblock_find(p, need);
+	if (!b) {
+		merge(p);
+		b = gblock_find(p, need);
+	}
+	if (!b && pool_grow(p, need))
+		b = gblock_find(p, need);
+	if (!b)
+		goto fail;
+	g->a = mem_new(MEM_POOL, c, dev, b->addr, size);
+	if (!g->a)
+		goto fail;
+	if (b->size > need) {
+		*r = (struct blk){.next = b->next,
+				  .prev = b,
+				  .addr = b->addr + need,
+				  .size = b->size - need,
+				  .used = b->used};
+		if (b->next)
+			b->next->prev = r;
+		b->next = r;
+		b->size = need;
+	} else {
+		sim_free(r);
+	}
+	b->live = b->used = true;
+	g->a->pool = g->p = p;
+	g->blk = b;
+	g->refs = 1;
+	return g;
+fail:
+	sim_free(g);
+	sim_free(r);
+	return NULL;
+}
+
+static void gblock_put(struct gblock *g)
+{
+	if (--g->refs)
+		return;
+	mem_del(g->a);
+	g->blk->live = false;
+	sim_free(g);
+}
+
+bool gmem_fits(const struct gmem *m, size_t size)
+{
+	return ((size + GRAIN - 1) & ~(uint64_t)(GRAIN - 1)) == m->b->blk->size;
+}
+
+CUresult gmem_new(struct ctx *c, const CUDA_MEM_ALLOC_NODE_PARAMS_v2 *p, struct gmem *again,
+		  struct gmem **out)
+{
+	int dev = p->poolProps.location.id;
+	struct gmem *m;
+
+	if (!p->bytesize || p->bytesize > TOTAL ||
+	    p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
+	    (p->accessDescCount && !p->accessDescs))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p->poolProps.location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (dev < 0 || (unsigned)dev >= sim_opt.devices)
+		return CUDA_ERROR_INVALID_DEVICE;
+	m = sim_alloc(sizeof *m);
+	if (!m)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	m->refs = 1;
+	m->size = p->bytesize;
+	if (again && again->b->a->dev == dev) {
+		m->b = again->b;
+		m->b->refs++;
+		m->b->a->size = m->size;
+	} else {
+		m->b = gblock_new(c, dev, m->size);
+	}
+	if (!m->b) {
+		sim_free(m);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	for (size_t i = 0; i < p->accessDescCount; i++) {
+		const CUmemAccessDesc *d = &p->accessDescs[i];
+
+		if (d->location.type == CU_MEM_LOCATION_TYPE_DEVICE && d->location.id >= 0 &&
+		    (unsigned)d->location.id < sim_opt.devices) {
+			m->b->p->access_r |= 1ull << d->location.id;
+			m->b->p->access_w |= 1ull << d->location.id;
+		}
+	}
+	m->lo = m->b->blk->addr;
+	m->b->a->gm = m;
+	mem_generation++;
+	*out = m;
+	return CUDA_SUCCESS;
+}
+
+void gmem_put(struct gmem *m)
+{
+	if (!m || --m->refs)
+		return;
+	if (m->b->a->gm == m)
+		m->b->a->gm = NULL;
+	gblock_put(m->b);
+	sim_free(m);
+}
+
+struct gmem *gmem_at(uint64_t addr)
+{
+	struct alloc *a = mem_find(addr);
+
+	return a && a->lo == addr ? a->gm : NULL;
+}
+
+void gmem_live(struct gmem *m, bool live)
+{
+	struct pool *p = m->b->p;
+
+	if (live == m->live)
+		return;
+	m->live = live;
+	if (live) {
+		m->refs++;
+		p->used += m->b->blk->size;
+		if (p->used_high < p->used)
+			p->used_high = p->used;
+	} else {
+		p->used -= m->b->blk->size;
+		gmem_put(m);
+	}
+}
+
+struct op *gmem_op(struct ctx *c, const struct gmem *m, bool alloc)
+{
+	struct op *op = op_new(c, alloc ? OP_ALLOC : OP_FREE, "", sizeof(struct fill));
+
+	if (!op)
+		return NULL;
+	*(struct fill *)op->data =
+		(struct fill){m->lo, m->b->blk->size, alloc ? POISON_NEW : POISON_OLD};
+	op->step = fill_step;
+	op_range(op, m->lo, m->b->blk->size, true);
+	return op;
+}
+
+/* attr: CUgraphMem_attribute */
+static CUresult graph_mem_attr(CUdevice d, int attr, uint64_t *v, bool set)
+{
+	struct pool none = {0}, *p;
+
+	ENTER();
+	if (d < 0 || (unsigned)d >= sim_opt.devices)
+		LEAVE(CUDA_ERROR_INVALID_DEVICE);
+	p = graph_pool[d] ? graph_pool[d] : &none;
+	if (!v || attr < 0 || attr > CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	uint64_t *num[] = {&p->used, &p->used_high, &p->reserved, &p->reserved_high};
+
+	if (!set)
+		*v = *num[attr];
+	else if (attr % 2 && !*v)
+		*num[attr] = *num[attr - 1];
+	else
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	LEAVE(CUDA_SUCCESS);
+}
+ONE(cuDeviceGetGraphMemAttribute, (CUdevice d, CUgraphMem_attribute a, void *v),
+    graph_mem_attr(d, (int)a, v, false))
+ONE(cuDeviceSetGraphMemAttribute, (CUdevice d, CUgraphMem_attribute a, void *v),
+    graph_mem_attr(d, (int)a, v, true))
+
+API(cuDeviceGraphMemTrim, (CUdevice d))
+{
+	ENTER();
+	if (d < 0 || (unsigned)d >= sim_opt.devices)
+		LEAVE(CUDA_ERROR_INVALID_DEVICE);
+	if (graph_pool[d])
+		pool_trim(graph_pool[d], 0);
+	LEAVE(CUDA_SUCCESS);
+}
+
 /* free_op NULL: at once (cuMemFree). */
 static void pool_free(struct alloc *a, struct op *free_op, struct strm *st)
 {
@@ -666,6 +879,8 @@ static CUresult alloc_async(bool pt, CUdeviceptr *out, size_t size, CUmemoryPool
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	if (!p)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
+	if (st->cap)
+		LEAVE(cap_alloc(st, size, p->dev, out));
 	LEAVE(pool_alloc(out, size, p, st));
 }
 BOTH(cuMemAllocAsync, _ptsz, (CUdeviceptr * p, size_t n, CUstream s),
@@ -700,9 +915,21 @@ static CUresult free_async(bool pt, CUdeviceptr d, CUstream s)
 		LEAVE(r);
 	if (!d)
 		LEAVE(CUDA_SUCCESS);
+	if (st->cap)
+		LEAVE(cap_free(st, d));
 	a = mem_find(d);
 	if (!a || a->lo != d || (a->kind != MEM_POOL && a->kind != MEM_DEVICE))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (a->pool && a->pool == graph_pool[a->dev]) {
+		if (!a->gm || !a->gm->live)
+			LEAVE(CUDA_ERROR_INVALID_VALUE);
+		op = gmem_op(st->ctx, a->gm, false);
+		if (!op)
+			LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
+		gmem_live(a->gm, false);
+		op_submit(op, st);
+		LEAVE(CUDA_SUCCESS);
+	}
 	if (a->kind == MEM_DEVICE) {
 		/* Ordinary memory freed in stream order. */
 		op = op_new(st->ctx, OP_FREE, "", sizeof(struct late));
@@ -1112,6 +1339,13 @@ API(cuMemFree_v2, (CUdeviceptr d))
 	a = mem_find(d);
 	if (!a || a->lo != d)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (a->pool && a->pool == graph_pool[a->dev]) {
+		if (!a->gm || !a->gm->live)
+			LEAVE(CUDA_ERROR_INVALID_VALUE);
+		poison(a->lo, a->size, POISON_OLD);
+		gmem_live(a->gm, false);
+		LEAVE(CUDA_SUCCESS);
+	}
 	if (a->kind == MEM_POOL) {
 		poison(a->lo, a->size, POISON_OLD);
 		pool_free(a, NULL, NULL);

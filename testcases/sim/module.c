@@ -1261,6 +1261,12 @@ static void heap_free(void *user, void *p)
 	var_free(user, p);
 }
 
+static void set_cond(void *user, uint64_t handle, uint32_t value)
+{
+	(void)user;
+	sim_set_cond(handle, value);
+}
+
 static CUresult fault_code(enum exec_fault_kind k)
 {
 	switch (k) {
@@ -1313,7 +1319,7 @@ static enum step kernel_step(struct op *op)
 	enum exec_state s = EXEC_RUNNING;
 
 	if (!l->el) {
-		struct exec_hooks h = {may, look, print, heap_alloc, heap_free, op};
+		struct exec_hooks h = {may, look, print, heap_alloc, heap_free, set_cond, op};
 		char err[256] = "";
 
 		l->cfg.params = l->params;

@@ -459,7 +459,7 @@ static void turn(struct op *op)
 		complete(op);
 	else if (r == STEP_AGAIN)
 		op->yielded = true;
-	else
+	else if (r == STEP_WAIT)
 		op->blocked = any_blocked = true;
 	op_put(op);
 }

@@ -93,6 +93,8 @@ enum sim_kind {
 	SIM_NODE,
 	SIM_PHYS,
 	SIM_EXTMEM,
+	SIM_COND,
+	SIM_UOBJ,
 };
 void sim_handle_add(const void *p, enum sim_kind k);
 void sim_handle_del(const void *p);
@@ -119,6 +121,7 @@ enum step {
 	STEP_DONE,
 	STEP_AGAIN, /* did something, needs further turns */
 	STEP_WAIT,  /* nothing to do until somebody else did something */
+	STEP_DEPS,  /* goes on when what was added to its dependencies is done */
 };
 
 struct rng {
@@ -347,6 +350,7 @@ struct alloc {
 	void *map; /* mapping to give back */
 	size_t map_len;
 	struct op *alloc_op; /* stream-ordered: its allocation */
+	struct gmem *gm;     /* memory of a graph: the latest that has it */
 };
 
 /* The allocation that contains addr, or NULL. */
@@ -408,11 +412,18 @@ CUresult memop_node_op(struct ctx *c, unsigned n, const CUstreamBatchMemOpParams
 void memop_node_params(const struct op *op, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p);
 bool memop_node_update(const struct op *was, const struct op *now);
 
+/* Runs fn on the thread of host functions, after those that are due there. */
+void sim_host_call(CUhostFn fn, void *user);
+void sim_set_cond(uint64_t handle, unsigned value); /* by a kernel */
+
 /* capture (capture.c) */
 bool cap_take(struct op *op,
 	      struct strm *st); /* the stream captures: the operation became a node */
 /* A kernel on a stream that captures: op_submit(), and what its attributes say. */
 void cap_kernel(struct op *op, struct strm *st, const CUlaunchAttribute *at, unsigned n);
+/* Allocation and free on a stream that captures. */
+CUresult cap_alloc(struct strm *st, size_t size, int dev, CUdeviceptr *out);
+CUresult cap_free(struct strm *st, CUdeviceptr d);
 CUresult cap_record(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_wait(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_check(struct ctx *c);  /* a call that no capture may see */

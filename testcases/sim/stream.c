@@ -615,7 +615,7 @@ static void *host_main(void *arg)
 		}
 		h = op->data;
 		host_q = h->next;
-		status = op->ctx->error;
+		status = op->ctx ? op->ctx->error : CUDA_SUCCESS;
 		pthread_mutex_unlock(&sim_mutex);
 		if (h->cb)
 			h->cb(h->handle, status, h->user);
@@ -630,27 +630,44 @@ static void *host_main(void *arg)
 	return NULL;
 }
 
+static bool host_give(struct op *op)
+{
+	struct host *h = op->data;
+	struct op **p = &host_q;
+
+	if (!host_thread) {
+		if (sim_start_thread(host_main, NULL))
+			return false;
+		host_thread = true;
+	}
+	while (*p)
+		p = &((struct host *)(*p)->data)->next;
+	*p = op;
+	op_get(op);
+	h->started = true;
+	pthread_cond_signal(&host_cv);
+	return true;
+}
+
 static enum step host_step(struct op *op)
 {
 	struct host *h = op->data;
 
-	if (!h->started) {
-		struct op **p = &host_q;
-
-		if (!host_thread) {
-			if (sim_start_thread(host_main, NULL))
-				return STEP_AGAIN;
-			host_thread = true;
-		}
-		while (*p)
-			p = &((struct host *)(*p)->data)->next;
-		*p = op;
-		op_get(op);
-		h->started = true;
-		pthread_cond_signal(&host_cv);
-	}
+	if (!h->started && !host_give(op))
+		return STEP_AGAIN;
 	/* Short ones are over before anything else happens; for long ones the device goes on. */
 	return h->done || sim_wait_host(&host_done_cv, &h->done, 50) ? STEP_DONE : STEP_WAIT;
+}
+
+void sim_host_call(CUhostFn fn, void *user)
+{
+	struct op *op;
+
+	if (host_node_op(NULL, fn, user, &op) != CUDA_SUCCESS)
+		return;
+	/* It is nobody's operation: the thread that runs it drops the last reference. */
+	host_give(op);
+	op_put(op);
 }
 
 CUresult host_node_op(struct ctx *c, CUhostFn fn, void *user, struct op **out)

@@ -754,6 +754,278 @@ static void exec_update(void)
 	CHECK(word(d) == 43 && word(d + 16) == 42 && word(d + 32) == 41 && word(d + 48) == 40);
 }
 
+/* Memory that graphs allocate: by hand, by capture, freed inside, outside, by another graph, never. */
+static void graph_memory(void)
+{
+	CUcontext c = test_ctx(0);
+	CUgraph g, g2, no;
+	CUgraphNode al, set, cp, fr, bad;
+	CUgraphExec e, e2, none;
+	CUstream s = stream(), t = stream();
+	CUdeviceptr d, p, q;
+	uint32_t out[4] = {0};
+	uint64_t used;
+
+	CU(cuMemAlloc(&d, 4096));
+	CUDA_MEM_ALLOC_NODE_PARAMS a = {
+		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+		.bytesize = 1000},
+				   aq;
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphAddMemAllocNode(&al, g, NULL, 0, &a));
+	CHECK(a.dptr);
+	CU(cuGraphMemAllocNodeGetParams(al, &aq));
+	CHECK(aq.dptr == a.dptr && aq.bytesize == 1000);
+	CUDA_MEMSET_NODE_PARAMS m = {
+		.dst = a.dptr, .value = 6, .elementSize = 4, .width = 4, .height = 1};
+	CUDA_MEMCPY3D c3 = d2h(out, a.dptr, 16);
+	CU(cuGraphAddMemsetNode(&set, g, &al, 1, &m, c));
+	CU(cuGraphAddMemcpyNode(&cp, g, &set, 1, &c3, c));
+	/* It stays: freed by calls, or launching again fails. */
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFree(a.dptr));
+	CU(cuGraphInstantiate(&e, g, 0));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&none, g, 0));
+	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&no, g));
+	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphDestroyNode(cp));
+	CU(cuGraphLaunch(e, s));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(out[3] == 6 && word(a.dptr) == 6);
+	CU(cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+	CHECK(used == 1024);
+	CU(cuMemFreeAsync(a.dptr, s));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(a.dptr, s));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CU(cuMemFree(a.dptr));
+	/* Another graph frees it. */
+	CU(cuGraphCreate(&g2, 0));
+	CU(cuGraphAddMemFreeNode(&fr, g2, NULL, 0, a.dptr));
+	CU(cuGraphMemFreeNodeGetParams(fr, &q));
+	CHECK(q == a.dptr);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&bad, g, NULL, 0, a.dptr));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddMemFreeNode(&bad, g2, NULL, 0, d));
+	CU(cuGraphInstantiate(&e2, g2, 0));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(e2, s));
+	CU(cuGraphLaunch(e, s));
+	CU(cuGraphLaunch(e2, s));
+	CU(cuGraphLaunch(e, s));
+	/* Memory outlives its graph and executable until it is freed. */
+	CU(cuGraphExecDestroy(e2));
+	CU(cuGraphExecDestroy(e));
+	CU(cuGraphDestroy(g2));
+	CU(cuGraphDestroy(g));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(a.dptr) == 6);
+	CU(cuMemFreeAsync(a.dptr, s));
+	CU(cuStreamSynchronize(s));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(a.dptr, s));
+
+	/* Captured: the address is fixed, and serves again behind its free. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CU(cuMemAllocAsync(&p, 512, s));
+	CU(cuMemsetD32Async(p, 8, 4, s));
+	CU(cuMemcpyDtoDAsync(d, p, 16, s));
+	CU(cuMemFreeAsync(p, s));
+	CU(cuMemAllocAsync(&q, 500, s));
+	CHECK(q == p);
+	CU(cuMemsetD32Async(q, 9, 4, s));
+	CU(cuMemcpyDtoDAsync(d + 16, q, 16, s));
+	CU(cuMemFreeAsync(q, s));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(d, s));
+	CU(cuStreamEndCapture(s, &g));
+	CUgraphNodeType ty;
+	CU(cuGraphNodeGetType(at(g, 0), &ty));
+	CHECK(ty == CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+	CU(cuGraphNodeGetType(at(g, 3), &ty));
+	CHECK(ty == CU_GRAPH_NODE_TYPE_MEM_FREE);
+	CU(cuGraphInstantiate(&e, g, 0));
+	for (int i = 0; i < 3; i++) {
+		CU(cuGraphLaunch(e, i & 1 ? s : t));
+		FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+	}
+	CU(cuCtxSynchronize());
+	CHECK(word(d) == 8 && word(d + 16) == 9);
+	CHECK(word(p) == 0xdddddddd); /* freed: whoever reads it sees that */
+	CU(cuGraphExecDestroy(e));
+
+	/* Freed by the next launch. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CU(cuMemAllocAsync(&p, 64, s));
+	CU(cuMemsetD32Async(p, 3, 4, s));
+	CU(cuStreamEndCapture(s, &g));
+	CU(cuGraphInstantiate(&e, g, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH));
+	for (int i = 0; i < 3; i++)
+		CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(p) == 3);
+	CU(cuMemFree(p));
+	CU(cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, &used));
+	CHECK(!used);
+	CU(cuGraphExecDestroy(e));
+	CU(cuGraphDestroy(g));
+	CU(cuDeviceGraphMemTrim(0));
+	CU(cuDeviceGetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &used));
+}
+
+static const char cond_ptx[] =
+	".version 8.4\n.target sm_80\n.address_size 64\n"
+	".extern .func cudaGraphSetConditional(.param .b64 h, .param .b32 v);\n"
+	/* *p -= 1; the handle gets what is left */
+	".visible .entry count(.param .u64 p, .param .u64 h)\n{\n"
+	".reg .u64 %rd<3>; .reg .u32 %r<2>;\n"
+	"ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [h];\n"
+	"ld.global.u32 %r1, [%rd1]; sub.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;\n"
+	"{ .param .b64 a; .param .b32 b; st.param.b64 [a], %rd2; st.param.b32 [b], %r1;\n"
+	"call cudaGraphSetConditional, (a, b); }\nret;\n}\n";
+
+static void conditional_nodes(void)
+{
+	CUcontext c = test_ctx(0);
+	CUgraph g;
+	CUgraphNode x, in, k0;
+	CUgraphExec e;
+	CUgraphConditionalHandle h, h2;
+	CUstream s = stream();
+	CUdeviceptr d;
+	CUmodule m;
+	CUfunction count;
+	struct args a;
+	uint32_t v = 0;
+
+	CU(cuMemAlloc(&d, 64));
+	CU(cuModuleLoadData(&m, cond_ptx));
+	CU(cuModuleGetFunction(&count, m, "count"));
+	CUDA_KERNEL_NODE_PARAMS add = kernel(&a, "addn", d, 1);
+
+	/* The default at creation decides where no kernel sets the handle. */
+	for (unsigned deflt = 0; deflt < 3; deflt++)
+		for (int type = 0; type < 3; type += 2) {
+			CU(cuGraphCreate(&g, 0));
+			CU(cuGraphConditionalHandleCreate(&h, g, c, deflt,
+							  CU_GRAPH_COND_ASSIGN_DEFAULT));
+			CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+			p.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
+				.handle = h, .type = (CUgraphConditionalNodeType)type, .size = 2, .ctx = c};
+			CU(cuGraphAddNode(&x, g, NULL, NULL, 0, &p));
+			for (uint32_t i = 0; i < 2; i++) {
+				CUDA_MEMSET_NODE_PARAMS set = {.dst = d,
+							       .value = 10 + i,
+							       .elementSize = 4,
+							       .width = 1,
+							       .height = 1};
+				CU(cuGraphAddMemsetNode(&in, p.conditional.phGraph_out[i], NULL, 0,
+							&set, c));
+			}
+			FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphAddNode(&x, g, NULL, NULL, 0, &p));
+			CU(cuMemsetD32(d, 0, 1));
+			CU(cuCtxSynchronize());
+			CU(cuGraphInstantiate(&e, g, 0));
+			CU(cuGraphLaunch(e, s));
+			CU(cuStreamSynchronize(s));
+			v = word(d);
+			CHECK(v == (type == 0 ? (deflt ? 10u : 11u)
+					      : deflt < 2 ? 10 + deflt
+							  : 0u));
+			CU(cuGraphExecDestroy(e));
+			CU(cuGraphDestroy(g));
+		}
+
+	/* while (--*p): add; with an if inside, and work before and after. */
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphConditionalHandleCreate(&h, g, c, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+	CU(cuGraphConditionalHandleCreate(&h2, g, c, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+	CUgraphNodeParams p = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	p.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
+		.handle = h, .type = CU_GRAPH_COND_TYPE_WHILE, .size = 1, .ctx = c};
+	CUDA_MEMSET_NODE_PARAMS set = {
+		.dst = d + 32, .value = 5, .elementSize = 4, .width = 1, .height = 1};
+	CU(cuGraphAddMemsetNode(&k0, g, NULL, 0, &set, c));
+	CU(cuGraphAddNode(&x, g, &k0, NULL, 1, &p));
+	CUgraph body = p.conditional.phGraph_out[0];
+	CUdeviceptr cell = d + 32;
+	void *list[] = {&cell, &h};
+	CUDA_KERNEL_NODE_PARAMS dec = add;
+	dec.func = count;
+	dec.blockDimX = 1;
+	dec.kernelParams = list;
+	CU(cuGraphAddKernelNode(&in, body, NULL, 0, &dec));
+	CUgraphNodeParams p2 = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	p2.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
+		.handle = h2, .type = CU_GRAPH_COND_TYPE_IF, .size = 1, .ctx = c};
+	CUgraphNode inner, host;
+	CU(cuGraphAddNode(&inner, body, &in, NULL, 1, &p2));
+	CU(cuGraphAddKernelNode(&in, p2.conditional.phGraph_out[0], NULL, 0, &add));
+	CUDA_HOST_NODE_PARAMS hp = {bump, &v};
+	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddHostNode(&host, body, NULL, 0, &hp));
+	v = 0;
+	CU(cuGraphAddHostNode(&host, g, &x, 1, &hp));
+	CU(cuMemsetD32(d, 0, 4));
+	CU(cuCtxSynchronize());
+	CU(cuGraphInstantiate(&e, g, 0));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&e, g, 0));
+	for (int i = 0; i < 3; i++)
+		CU(cuGraphLaunch(e, s));
+	CU(cuGraphExecDestroy(e));
+	CU(cuGraphDestroy(g));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(d) == 15 && word(d + 32) == 0 && v == 3);
+}
+
+static volatile int gone;
+
+static void object_gone(void *p)
+{
+	gone += *(int *)p;
+}
+
+static void user_objects(void)
+{
+	test_ctx(0);
+	CUuserObject o;
+	CUgraph g, c;
+	CUgraphExec e;
+	CUgraphNode x;
+	CUstream s = stream();
+	CUdeviceptr flag;
+	int one = 1;
+
+	CU(cuMemAlloc(&flag, 4));
+	CU(cuMemsetD32(flag, 0, 1));
+	CU(cuCtxSynchronize());
+	CUstreamBatchMemOpParams w = {.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32,
+						    .address = flag,
+						    .value = 1,
+						    .flags = CU_STREAM_WAIT_VALUE_GEQ}};
+	CUDA_BATCH_MEM_OP_NODE_PARAMS b = {.count = 1, .paramArray = &w};
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuUserObjectCreate(&o, &one, object_gone, 1, 0));
+	CU(cuUserObjectCreate(&o, &one, object_gone, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+	CU(cuUserObjectRetain(o, 2));
+	CU(cuUserObjectRelease(o, 2));
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphAddBatchMemOpNode(&x, g, NULL, 0, &b));
+	CU(cuGraphRetainUserObject(g, o, 1, CU_GRAPH_USER_OBJECT_MOVE));
+	CU(cuGraphRetainUserObject(g, o, 2, 0));
+	CU(cuGraphReleaseUserObject(g, o, 2));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphReleaseUserObject(g, o, 2));
+	CU(cuGraphClone(&c, g));
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphDestroy(g));
+	CU(cuGraphDestroy(c));
+	CU(cuGraphLaunch(e, s));
+	CU(cuGraphExecDestroy(e));
+	usleep(50000);
+	CHECK(!gone); /* the launch waits, and has it */
+	CUstream t = stream();
+	CU(cuStreamWriteValue32(t, flag, 1, 0));
+	CU(cuStreamSynchronize(s));
+	for (int i = 0; i < 1000 && !gone; i++)
+		usleep(1000);
+	CHECK(gone == 1);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuUserObjectRetain(o, 1));
+}
+
 /* 10,000 nodes in a chain, in a fan, and in two chains that nobody orders. */
 static void many_nodes(void)
 {
@@ -808,6 +1080,9 @@ int main(int argc, char **argv)
 		{"graph-capture-to", capture_to_graph, NULL},
 		{"graph-exec-changes", exec_changes, NULL},
 		{"graph-exec-update", exec_update, NULL},
+		{"graph-memory", graph_memory, NULL},
+		{"graph-conditional", conditional_nodes, NULL},
+		{"graph-user-objects", user_objects, NULL},
 		{"graph-many", many_nodes, NULL},
 		{NULL, NULL, NULL},
 	};
