@@ -27,6 +27,18 @@ static struct krt_mem *add(struct krt_engine *e, const struct krt_call *c, uint6
 	return m;
 }
 
+/*
+ * The memory that a free names.  Another thread can be given the address, and
+ * tell of it, before this call is told: what came of a call that ended after
+ * this one began is not what this one frees.
+ */
+static struct krt_mem *named(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_mem *m = krt_mem_base(&e->mem, c->addr);
+
+	return m && c->rec->t0 < m->born ? NULL : m;
+}
+
 /* --- allocation ----------------------------------------------------------------------- */
 
 static void alloc_async(struct krt_engine *e, const struct krt_call *c)
@@ -220,8 +232,7 @@ static enum krt_sem_id free_row(const struct krt_mem *m)
 
 static void device_free(struct krt_engine *e, const struct krt_call *c)
 {
-	struct krt_mem *m = krt_mem_base(&e->mem, c->addr);
-	enum krt_sem_id row = m ? free_row(m) : KRT_SEM_NONE;
+	struct krt_mem *m = krt_mem_base(&e->mem, c->addr), *freed = named(e, c);
 	struct krt_op_info *op;
 
 	if (!c->addr)
@@ -229,19 +240,20 @@ static void device_free(struct krt_engine *e, const struct krt_call *c)
 	e->cov.frees++;
 	if (!m)
 		return;
-	krt_unfinished_free(e, m);
-	krt_host_edge(e, c, row, NULL, NULL, NULL, owner(e, c, m));
-	op = free_op(e, c, NULL);
+	if (freed)
+		krt_unfinished_free(e, m);
+	krt_host_edge(e, c, free_row(m), NULL, NULL, NULL, owner(e, c, m));
+	op = freed ? free_op(e, c, NULL) : NULL;
 	if (!op)
 		return;
-	end_memory(e, c, m, op, NULL, KRT_RULE_FREE_IN_USE, true);
+	end_memory(e, c, freed, op, NULL, KRT_RULE_FREE_IN_USE, true);
 	krt_op_unref(&e->heap, op);
 }
 
 static void free_async(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
-	struct krt_mem *m = krt_mem_base(&e->mem, c->addr);
+	struct krt_mem *m = named(e, c);
 	struct krt_op_info *op;
 
 	if (!s || krt_capturing(e, s))
@@ -261,7 +273,7 @@ static void free_async(struct krt_engine *e, const struct krt_call *c)
 /* Pinned or registered memory and its device addresses. */
 static void host_end(struct krt_engine *e, const struct krt_call *c, enum krt_mem_kind kind)
 {
-	struct krt_mem *m = krt_mem_base(&e->mem, c->addr);
+	struct krt_mem *m = named(e, c);
 	struct krt_op_info *op;
 	struct krt_space *space;
 

@@ -270,8 +270,10 @@ struct krt_mem *krt_mem_add(struct krt_memory *m, uint64_t base, uint64_t size,
 		krt_heap_free(m->heap, mem, sizeof(*mem));
 		return NULL;
 	}
-	if (c)
+	if (c) {
 		origin_set(&mem->made, c);
+		mem->born = c->rec->t1;
+	}
 	krt_tree_insert(&m->live, &mem->node);
 	return mem;
 }

@@ -82,6 +82,7 @@ struct krt_mem {
 	uint64_t handle; /* array, physical allocation, pool (0: not told) */
 	uint64_t may;	 /* a mapping: devices (bits) that it was opened to */
 	struct krt_origin made, freed;
+	uint64_t born;	 /* ticket at the end of the call that made it */
 	struct krt_stamp alloc_stamp;		/* stream-ordered: the allocation in its stream */
 	struct krt_op_info *alloc_op, *free_op; /* NULL: none */
 	bool alias; /* a second address (device pointer of pinned memory) */

@@ -137,6 +137,8 @@ struct slot {
 	uint64_t known[KRT_VIEWS];   /* the host knows up to this epoch */
 	uint64_t version[KRT_VIEWS]; /* since this version */
 	uint64_t step[KRT_VIEWS];    /* what it knew before, 0: nothing */
+	uint64_t own[KRT_VIEWS];     /* what the running call waited for by itself, if it is call `own_call` */
+	uint64_t own_call;
 };
 
 struct step {
@@ -178,9 +180,12 @@ struct krt_order {
 	uint64_t now;          /* t1 of the running call, 0: none */
 	bool early;            /* it began before the newest change */
 	uint64_t early_version, early_epoch;
+	uint64_t call;         /* number of the running call */
 
 	struct krt_order_stats stats;
 };
+
+#define RAISE(to, from) do { if ((to) < (from)) (to) = (from); } while (0)
 
 /* --- memory ---------------------------------------------------------------------- */
 
@@ -345,6 +350,33 @@ static uint64_t host_at(const struct krt_order *o, uint32_t slot, enum krt_view 
 		step = st->older;
 	}
 	return 0;
+}
+
+/*
+ * A call that began early does not know what others taught the host meanwhile,
+ * but it knows what it waited for itself.
+ */
+static uint64_t own_wait(const struct krt_order *o, uint32_t slot, enum krt_view v)
+{
+	const struct slot *s = &o->slot[slot];
+
+	return o->early && s->own_call == o->call ? s->own[v] : 0;
+}
+
+static void own_waited(struct krt_order *o, uint32_t slot, uint64_t epoch, unsigned views)
+{
+	struct slot *s = &o->slot[slot];
+
+	if (!o->early)
+		return;
+	if (s->own_call != o->call) {
+		s->own_call = o->call;
+		for (unsigned v = 0; v < KRT_VIEWS; v++)
+			s->own[v] = 0;
+	}
+	for (unsigned v = 0; v < KRT_VIEWS; v++)
+		if (views & 1u << v)
+			RAISE(s->own[v], epoch);
 }
 
 /* The version that operations of the running call know. */
@@ -757,7 +789,6 @@ static uint64_t next_knows(const struct krt_order *o, const struct domain *d, en
 	const struct domain *l = unseen_legacy(d);
 	uint64_t version = call_version(o), epoch, e;
 
-#define RAISE(to, from) do { if ((to) < (from)) (to) = (from); } while (0)
 	if (slot == d->slot)
 		return d->epoch;
 	RAISE(version, d->version[v]);
@@ -1256,6 +1287,7 @@ void krt_order_at(struct krt_order *o, uint64_t t0, uint64_t t1)
 	uint64_t lo, hi;
 
 	o->early = false;
+	o->call++;
 	if (!t0 || !t1)
 		return;
 	if (!o->moments) {
@@ -1341,7 +1373,8 @@ bool krt_order_before_host(const struct krt_order *o, enum krt_view v, struct kr
 {
 	const struct domain *of = pending_domain(o, s);
 
-	return !of || host_at(o, of->slot, v, call_version(o)) >= s.epoch;
+	return !of || host_at(o, of->slot, v, call_version(o)) >= s.epoch ||
+	       own_wait(o, of->slot, v) >= s.epoch;
 }
 
 bool krt_order_settled(const struct krt_order *o, struct krt_stamp s)
@@ -1717,6 +1750,7 @@ static unsigned host_domain(struct krt_order *o, struct domain *d, uint64_t epoc
 		epoch = d->epoch;
 	if (epoch <= d->birth)
 		return 0;
+	own_waited(o, d->slot, epoch, views);
 	if (epoch < d->since) {
 		/* Older than remembered: the oldest there is, rather too much than too little. */
 		for (unsigned i = 0; i < HISTORY; i++) {
@@ -1746,6 +1780,7 @@ bool krt_order_host_join(struct krt_order *o, const struct krt_snapshot *s, unsi
 		return false;
 	o->stats.joins++;
 	if (s->domain) {
+		own_waited(o, s->slot, s->epoch, views);
 		if (!s->epoch || o->slot[s->slot].known[counts] >= s->epoch) {
 			o->stats.fast_joins++;
 			return false;
@@ -1774,6 +1809,13 @@ static unsigned host_context(struct krt_order *o, struct context *ctx, unsigned 
 
 	for (struct list *i = ctx->active.next; i != &ctx->active; i = i->next)
 		added |= host_domain(o, owner(i, struct domain, in_active), covered(o), views);
+	/* Who is not active is known by the host, though not yet by a call that began early. */
+	for (struct list *i = ctx->streams.next; o->early && i != &ctx->streams; i = i->next) {
+		struct domain *d = owner(i, struct domain, in_context);
+
+		if (!d->active)
+			added |= host_domain(o, d, covered(o), views);
+	}
 	return added;
 }
 

@@ -1767,3 +1767,61 @@ Test(malformed, cut_and_torn)
 			world_close(&w);
 	}
 }
+
+/* --- an address that another thread gets before the free is told ----------------------------- */
+
+Test(recycled, device_memory)
+{
+	struct world w;
+	uint64_t began;
+
+	open3(&w);
+	wr(&w, S1);
+	sync_stream(&w, S1);
+	began = w.ticket++;
+	alloc(&w, DEV, N); /* the driver has freed it; the free has not returned */
+	wr(&w, S2);
+	call_begin(&w, KRT_API_cuMemFree_v2, A(DEV));
+	w.u.call.t0 = began;
+	call_end(&w, 0);
+	wr(&w, S2);
+	sync_stream(&w, S2);
+	call(&w, cuMemFree_v2, A(DEV));
+	wr(&w, S2); /* now it is freed */
+	expect(&w, "UAF-STREAM:error:1");
+}
+
+Test(recycled, pool_memory)
+{
+	struct world w;
+	uint64_t began;
+
+	open3(&w);
+	alloc_async(&w, DEV + 0x100000, N, S1);
+	began = w.ticket++;
+	alloc_async(&w, DEV + 0x100000, N, S2);
+	kernel_writes(&w, S2, DEV + 0x100000, N);
+	call_begin(&w, KRT_API_cuMemFreeAsync, A(DEV + 0x100000), A(S1));
+	w.u.call.t0 = began;
+	call_end(&w, 0);
+	kernel_writes(&w, S2, DEV + 0x100000, N);
+	call(&w, cuMemFreeAsync, A(DEV + 0x100000), A(S2));
+	expect(&w, "");
+}
+
+Test(recycled, pinned_memory)
+{
+	struct world w;
+	uint64_t began;
+
+	open3(&w);
+	alloc_pinned(&w, PIN, N);
+	began = w.ticket++;
+	alloc_pinned(&w, PIN, N);
+	h2d(&w, DEV, PIN, N, S1);
+	call_begin(&w, KRT_API_cuMemFreeHost, A(PIN));
+	w.u.call.t0 = began;
+	call_end(&w, 0);
+	h2d(&w, DEV, PIN, N, S1);
+	expect(&w, "");
+}

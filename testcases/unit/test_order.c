@@ -998,6 +998,35 @@ Test(order, enqueue_during_a_sync)
 	cr_assert(krt_order_before_host(w.o, KRT_VIEW_DOC, b));
 }
 
+/* A call that began before others returned knows what it waited for itself, told before it or not. */
+Test(order, call_in_flight_that_waits)
+{
+	struct krt_stamp a, b, c;
+
+	krt_order_at(w.o, 1, 2);
+	a = wr(1, 0);
+	krt_order_at(w.o, 4, 5);
+	b = wr(2, 1);
+	krt_order_at(w.o, 3, 6); /* began at 3 */
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_OBS, a));
+	krt_order_host_join_context(w.o, w.ctx, BOTH);
+	cr_assert(krt_order_before_host(w.o, KRT_VIEW_OBS, a));
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_OBS, b));
+	krt_order_at(w.o, 7, 8);
+	c = wr(1, 0);
+	krt_order_at(w.o, 10, 11); /* another thread waits for it as well, and is told first */
+	krt_order_host_join_context(w.o, w.ctx, BOTH);
+	krt_order_at(w.o, 9, 12);
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_DOC, c));
+	krt_order_host_join_context(w.o, w.ctx, 1u << KRT_VIEW_OBS);
+	cr_assert(krt_order_before_host(w.o, KRT_VIEW_OBS, c));
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_DOC, c)); /* as far as this call goes */
+	krt_order_at(w.o, 9, 13); /* nor does the next one know what that one waited for */
+	cr_assert(!krt_order_before_host(w.o, KRT_VIEW_OBS, c));
+	krt_order_host_join_stream(w.o, w.s[1], BOTH);
+	cr_assert(krt_order_before_host(w.o, KRT_VIEW_DOC, c));
+}
+
 /* A call that began early follows the legacy stream, and with it what that knew of the host. */
 Test(order, early_call_behind_a_barrier)
 {
