@@ -24,7 +24,8 @@ struct proc {
 	unsigned number; /* in the order they were found: what symbols.h calls process */
 	bool done;       /* nothing more will come */
 	bool no_memory;
-	bool torch, told; /* it loaded PyTorch's CUDA library; something told blocks of a pool */
+	bool torch, told; /* it loaded PyTorch's CUDA library; something told of a pool */
+	bool allocated;   /* device memory: workers that compile have none */
 };
 
 struct krt_session {
@@ -99,8 +100,17 @@ static void look_for_torch(struct proc *q, const struct krt_rec *rec, size_t len
 	if (rec->kind == KRT_REC_MODULE && len >= sizeof(*m) &&
 	    len - offsetof(struct krt_rec_module, path) >= m->path_len)
 		q->torch |= memmem(m->path, m->path_len, name, sizeof(name) - 1) != NULL;
-	if (rec->kind == KRT_REC_CALL && len >= sizeof(*c) && c->api < KRT_NR_APIS)
-		q->told |= krt_api[c->api].op == KRT_OP_NOTE_POOL_CREATE;
+	if (rec->kind != KRT_REC_CALL || len < sizeof(*c) || c->api >= KRT_NR_APIS)
+		return;
+	switch (krt_api[c->api].op) {
+	case KRT_OP_NOTE_POOL_CREATE:
+		q->told = true;
+		break;
+	case KRT_OP_ALLOC:
+	case KRT_OP_VMM_CREATE:
+		q->allocated = true;
+		break;
+	}
 }
 
 static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
@@ -123,7 +133,7 @@ static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 		n++;
 		if (rec->kind == KRT_REC_MODULE)
 			krt_symbols_module(s->symbols, q->number, (const void *)rec, len);
-		if (s->torch && (!q->torch || !q->told))
+		if (s->torch && !q->told)
 			look_for_torch(q, rec, len);
 		/* Without memory the rest is still read, so that the program need not wait for us.
 		 */
@@ -269,7 +279,7 @@ struct krt_report *krt_session_report(struct krt_session *s)
 		fprintf(stderr, "krtsan: kernels: line %u: fits no kernel that was launched\n",
 			krt_kernels_number(l));
 	for (unsigned i = 0; s->torch && i < s->nproc; i++)
-		if (s->proc[i].torch && !s->proc[i].told)
+		if (s->proc[i].torch && s->proc[i].allocated && !s->proc[i].told)
 			fprintf(stderr,
 				"krtsan: torch: process %d used PyTorch and its feed did not report: only "
 				"segments were seen, not blocks (does its interpreter ignore PYTHONPATH?)\n",

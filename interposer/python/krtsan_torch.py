@@ -49,11 +49,13 @@ def install(torch):
 def _not_compiled(torch, *functions):
     """torch.compile leaves our callbacks alone wherever they run."""
     try:
-        skip = torch._C._dynamo.eval_frame.skip_code
-    except AttributeError:
-        return
-    for f in functions:
-        skip(f.__code__)
+        from torch._C._dynamo import eval_frame
+        skip = eval_frame._FrameAction.SKIP
+        strategy = eval_frame._FrameExecStrategy(skip, skip)
+        for f in functions:
+            eval_frame.set_code_exec_strategy(f.__code__, strategy)
+    except (ImportError, AttributeError, TypeError):
+        pass
 
 
 def _replace(torch, name, make):

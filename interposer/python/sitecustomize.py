@@ -3,8 +3,7 @@
 runs as well: waits for `import torch` and then installs a feed (krtsan_torch.py),
 so that krtsan knows PyTorch's blocks.  Put into PYTHONPATH by `krtsan run --torch`.
 
-It leaves no trace in the program but the feed: its folder goes from sys.path
-(PYTHONPATH still names it, for the processes that the program starts)."""
+Its folder stays on sys.path: programs hand that to the processes they start."""
 import sys
 
 
@@ -75,8 +74,8 @@ def _hidden(folder):
     """Runs the sitecustomize that ours hides, as the interpreter would have."""
     from importlib.machinery import PathFinder
     from importlib.util import module_from_spec
-    spec = PathFinder.find_spec("sitecustomize", sys.path)
-    if spec is None or spec.loader is None or _same((spec.origin or "").rpartition("/")[0], folder):
+    spec = PathFinder.find_spec("sitecustomize", [p for p in sys.path if not _same(p, folder)])
+    if spec is None or spec.loader is None:
         # what the interpreter expects where there is none
         raise ImportError("No module named 'sitecustomize'", name="sitecustomize")
     module = module_from_spec(spec)
@@ -86,7 +85,6 @@ def _hidden(folder):
 
 def _main():
     folder = _here()
-    sys.path[:] = [p for p in sys.path if not _same(p, folder)]
     sys.meta_path.insert(0, _Finder(folder))
     _hidden(folder)
 

@@ -53,7 +53,7 @@ timeout 60 env TORCH_SPY="$work/told" LD_PRELOAD="$build/testcases/libtorch_spy.
 check "torch watch: sizes, streams, captures, checkpoints" "$(diff out told 2>&1 | head -n 5)"
 
 # Refused by name of the other feed.
-for c in benchmark compiled; do
+for c in benchmark compiled worker; do
 	feed watch "$python" "$prog" $c
 	bad=
 	[ $rc = 0 ] || bad="refused by watch, exit code $rc"

@@ -126,7 +126,8 @@ refused "cudnn.benchmark" benchmark
 t "expandable segments, graph" watch $S PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True -- graph_mlp
 t "expandable segments, forgotten" watch KRT-REUSE-RACE/error PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True -- handed_over forgotten
 t "cudaMallocAsync" watch $S PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync -- graph_mlp
-t "without caching" watch $S PYTORCH_NO_CUDA_MEMORY_CACHING=1 -- threads
+# A cudaFree waits, though nobody promises it.
+t "without caching" watch KRT-FREE-IN-USE/warning PYTORCH_NO_CUDA_MEMORY_CACHING=1 -- threads
 if python3 -c 'import cupy' 2>/dev/null; then
 	t "CuPy recipe, forgotten" off KRT-REUSE-RACE/error -- cupy_pool forgotten
 	t "CuPy recipe, fixed" off $S -- cupy_pool fixed
@@ -162,7 +163,7 @@ if [ -z "$only" ]; then
 	done
 fi
 # What a first failure looked like, at most two of each kind.
-for f in $(grep -lE '^==[0-9]+== krtsan: (error|warning)' "$OUT"/*.report 2>/dev/null | head -n ${SHOW:-4}); do
+for f in $(grep -lE '^==[0-9]+== krtsan: (error|warning)' "$OUT"/*.report 2>/dev/null | head -n ${SHOW:-0}); do
 	echo "--- $f"
 	head -c 3500 "$f"
 done

@@ -98,6 +98,14 @@ def stats():
     print(torch.cuda.memory_allocated(), b.fill_(3).first())
 
 
+def worker():
+    """Started with the parent's sys.path for its PYTHONPATH, as some pools of workers are."""
+    import os
+    import subprocess
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    subprocess.run([sys.executable, __file__, "compiled"], env=env, check=True)
+
+
 def exits():
     torch.empty(1000)
     print("going")
@@ -215,7 +223,7 @@ def threads():
 def seen():
     """What the program can see of the feed."""
     import os
-    print([p for p in sys.path if p.endswith("/torch")], [f for f in sys.meta_path if "krtsan" in repr(f)],
+    print([f for f in sys.meta_path if "sitecustomize" in type(f).__module__],
           "exec_module" in vars(torch.__loader__), sys.modules.get("sitecustomize"))
 
 
