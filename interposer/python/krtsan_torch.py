@@ -371,7 +371,7 @@ class Replace:
         torch, C = self.torch, self.C
 
         def refusal(what):
-            return RuntimeError("krtsan: torch: %s needs PyTorch's own allocator: use "
+            return RuntimeError("krtsan: torch: %s cannot go with another allocator in PyTorch's place: use "
                                 "`krtsan run --torch=watch` instead of --torch=replace" % what)
 
         def refusing(what):
@@ -381,6 +381,7 @@ class Replace:
 
         for name, what in (("_cuda_memorySnapshot", "a memory snapshot"),
                            ("_cuda_record_memory_history", "a memory history"),
+                           ("_cuda_changeCurrentAllocator", "an allocator of the program's own"),
                            ("_cuda_getCheckpointState", "reduce-overhead (cudagraph trees)"),
                            ("_cuda_setCheckpointPoolState", "reduce-overhead (cudagraph trees)")):
             _replace(torch, name, lambda real, what=what: refusing(what))
