@@ -328,6 +328,86 @@ static int explicit_nodes(void)
 	return 0;
 }
 
+/* The rarer kinds and ways. */
+static int more(void)
+{
+	struct { CUdeviceptr p; uint32_t v, n; uint64_t cycles; } pack = { a, 21, N, 0 };
+	size_t size = sizeof pack;
+	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &pack, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			  CU_LAUNCH_PARAM_END };
+	void *fill[] = { &pack.p, &pack.v, &pack.n, &pack.cycles };
+	CUDA_KERNEL_NODE_PARAMS_v1 k = kernel_params(prog.fill, NULL);
+	CUDA_MEM_ALLOC_NODE_PARAMS alloc = { .bytesize = 8192 };
+	CUstreamBatchMemOpParams op = { .writeValue = { .operation = CU_STREAM_MEM_OP_WRITE_VALUE_32 } };
+	CUDA_BATCH_MEM_OP_NODE_PARAMS ops = { .ctx = prog_context, .count = 1, .paramArray = &op };
+	CUDA_GRAPH_INSTANTIATE_PARAMS how = { .flags = CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH };
+	CUgraphEdgeData launch_order = { .from_port = 1, .type = 1 };
+	CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_KERNEL };
+	CUlaunchAttribute coop = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+	CUlaunchConfig config = { 1, 1, 1, 64, 1, 1, 0, NULL, &coop, 1 };
+	CUDA_MEMCPY2D rows = {
+		.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = host, .srcPitch = 32, .srcXInBytes = 4,
+		.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = b, .dstPitch = 64, .WidthInBytes = 16, .Height = 4,
+	};
+	CUgraphNode node[6];
+	CUgraphExec x;
+	CUstream s;
+	CUgraph g;
+
+	part();
+	CU(cuGraphCreate(&g, 0));
+	k.extra = extra;
+	CU(cuGraphAddKernelNode(&node[0], g, NULL, 0, &k));
+	any.kernel.func = prog.fill;
+	any.kernel.gridDimX = any.kernel.gridDimY = any.kernel.gridDimZ = 1;
+	any.kernel.blockDimX = 64;
+	any.kernel.blockDimY = any.kernel.blockDimZ = 1;
+	any.kernel.kernelParams = fill;
+	CU(cuGraphAddNode(&node[1], g, node, &launch_order, 1, &any));
+	alloc.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+	alloc.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	CU(cuGraphAddMemAllocNode(&node[2], g, &node[1], 1, &alloc));
+	CU(cuGraphAddMemFreeNode(&node[3], g, &node[2], 1, alloc.dptr));
+	op.writeValue.address = a;
+	op.writeValue.value = 77;
+	CU(cuGraphAddBatchMemOpNode(&node[4], g, &node[3], 1, &ops));
+	CU(cuGraphInstantiateWithParams(&x, g, &how));
+	CU(cuGraphLaunch(x, NULL));
+	result("rare");
+	pack.v = 22;
+	k.extra = NULL;
+	k.kernelParams = fill;
+	CU(cuGraphExecKernelNodeSetParams(x, node[0], &k));
+	CU(cuGraphExecNodeSetParams(x, node[1], &any));
+	op.writeValue.value = 78;
+	CU(cuGraphExecBatchMemOpNodeSetParams(x, node[4], &ops));
+	CU(cuGraphLaunch(x, NULL));
+	result("updated");
+	CU(cuGraphExecDestroy(x));
+	CU(cuGraphDestroy(g));
+	/* the thread's own default stream */
+	CU(cuStreamBeginCapture_v2(CU_STREAM_PER_THREAD, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	FILL(CU_STREAM_PER_THREAD, a, 3, N, 0);
+	config.hStream = CU_STREAM_PER_THREAD;
+	CU(cuLaunchKernelEx(&config, prog.fill, fill, NULL));
+	CU(cuMemcpy2DAsync_v2(&rows, CU_STREAM_PER_THREAD));
+	CU(cuStreamEndCapture(CU_STREAM_PER_THREAD, &g));
+	CU(cuGraphInstantiate_v2(&x, g, NULL, NULL, 0));
+	CU(cuGraphLaunch(x, CU_STREAM_PER_THREAD));
+	result("per thread");
+	CU(cuGraphExecDestroy(x));
+	CU(cuGraphDestroy(g));
+	/* a stream that goes while it captures */
+	s = stream_nb("s");
+	CU(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	FILL(s, a, 4, N, 0);
+	CU(cuStreamDestroy_v2(s));
+	s = stream_nb("s");
+	FILL(s, a, 4, N, 0);
+	result("destroyed");
+	return 0;
+}
+
 static int conditional(void)
 {
 	uint32_t v = 3, n = N;
@@ -568,7 +648,7 @@ static const struct {
 	int (*run)(void);
 } all[] = {
 	{ "capture", capture }, { "to_graph", to_graph }, { "modes", modes }, { "explicit", explicit_nodes },
-	{ "conditional", conditional }, { "heap", heap }, { "stack", stack }, { "fails", fails }, { "big", big },
+	{ "conditional", conditional }, { "more", more }, { "heap", heap }, { "stack", stack }, { "fails", fails }, { "big", big },
 };
 
 int main(int argc, char **argv)

@@ -41,6 +41,7 @@ static unsigned nkernels;
 
 static int bad;
 static unsigned added; /* nodes; only the first are told */
+static bool making;    /* the graph that is told is a new one */
 
 static const char *handle(char kind, uint64_t value)
 {
@@ -62,6 +63,14 @@ static const char *handle(char kind, uint64_t value)
 	}
 	snprintf(t, 32, "%c%u", kind, handles[i].number);
 	return t;
+}
+
+/* A new object, whose handle may have been another's. */
+static void fresh(char kind, uint64_t value)
+{
+	for (unsigned i = 0; i < nhandles; i++)
+		if (handles[i].kind == kind && handles[i].value == value)
+			handles[i].value = 0;
 }
 
 static const char *address(uint64_t at)
@@ -154,6 +163,8 @@ static size_t node(const char *at, size_t len, unsigned depth)
 		return 0;
 	}
 	left = n->size - sizeof *n;
+	if (making && depth > 1)
+		fresh('N', n->node);
 	indent(depth);
 	printf("%s %s%s%s%s", handle('N', n->node), n->type < 14 ? types[n->type] : "UNKNOWN",
 	       n->flags & KRT_NODE_UNREAD ? " UNREAD" : "", n->flags & KRT_NODE_STACK ? " STACK" : "",
@@ -254,6 +265,8 @@ static size_t graph(const char *at, size_t len, unsigned depth)
 		printf("MALFORMED GRAPH\n");
 		return 0;
 	}
+	if (making && depth > 1)
+		fresh('G', g->graph);
 	indent(depth);
 	printf("%s: %u nodes%s%s\n", handle('G', g->graph), g->nodes, g->flags & KRT_GRAPH_UNREAD ? " UNREAD" : "",
 	       g->flags & KRT_GRAPH_REMEMBERED ? " REMEMBERED" : "");
@@ -312,7 +325,7 @@ static void call(const struct krt_call *c)
 		printf("%s %s\n", a->symbol, address(c->rec->args[0]));
 		return;
 	}
-	if (c->op == KRT_OP_GRAPH_NODE_ADD && ++added > 100) {
+	if (c->op == KRT_OP_GRAPH_NODE_ADD && ++added > 20) {
 		if (!c->node_rec.data)
 			bad = 1;
 		return;
@@ -320,6 +333,18 @@ static void call(const struct krt_call *c)
 	if (!c->capture && !c->node_rec.data && !c->graph_rec.data && !c->frame && strncmp(a->symbol, "cuGraph", 7) &&
 	    !strstr(a->symbol, "Capture"))
 		return;
+	making = c->ok && (c->op == KRT_OP_GRAPH_NODE_ADD || c->op == KRT_OP_GRAPH_CLONE ||
+			   (c->capture && c->node_rec.data));
+	if (c->ok && c->op == KRT_OP_GRAPH_NODE_ADD)
+		fresh('N', c->out_handle);
+	if (c->ok && (c->op == KRT_OP_GRAPH_CREATE || c->op == KRT_OP_GRAPH_CLONE))
+		fresh('G', c->out_handle);
+	if (c->ok && c->op == KRT_OP_CAPTURE_BEGIN && c->capture && !c->graph)
+		fresh('G', c->capture->graph);
+	if (c->ok && c->op == KRT_OP_GRAPH_INSTANTIATE)
+		fresh('X', c->out_handle);
+	if (c->capture && c->node_rec.data)
+		fresh('N', c->capture->node);
 	printf("%s", a->base);
 	if (c->rec->result)
 		printf(" = %d", c->rec->result);

@@ -56,6 +56,25 @@ session sigexit 0 "" sigexit
 session fails 0 "" fails
 session inner 0 "" inner
 
+# graphs MODE: the same output with the recorder and without, and the trace as it should be
+graphs() {
+	fresh
+	export LD_LIBRARY_PATH="$out/sim"
+	timeout 60 "$here/graphs" "$1" >"$work/plain" 2>&1
+	want=$?
+	(KRTSAN_SESSION=$work/s KRTSAN_OPTIONS="" LD_PRELOAD=$lib exec timeout 60 "$here/graphs" "$1") >"$work/out" 2>&1
+	got=$?
+	export LD_LIBRARY_PATH="$out/abi/fake"
+	[ $want -eq 0 ] && [ $got -eq 0 ] && cmp -s "$work/plain" "$work/out" && ok "graphs $1: runs undisturbed" ||
+		{ not_ok "graphs $1: $want, $got recorded"; diff "$work/plain" "$work/out"; }
+	"$here/graphs_dump" "$work/s" >"$work/dump" && cmp -s "$work/dump" "$source/graphs/$1.txt" &&
+		ok "graphs $1: trace" || { not_ok "graphs $1: trace"; diff "$source/graphs/$1.txt" "$work/dump" | head -20; }
+}
+source=$(cd "$(dirname "$0")" && pwd)
+for mode in capture to_graph modes explicit more conditional heap stack fails big; do
+	graphs $mode
+done
+
 # The header under the compilers' strictest.
 header=$(dirname "$0")/../../interposer/include
 for how in "c c99" "c gnu17" "c++ c++11" "c++ c++20"; do
