@@ -60,6 +60,31 @@ def graph(freed):
         torch.cuda.empty_cache()
 
 
+def handed_over_in_graph(how):
+    s, side = torch.cuda.Stream(), torch.cuda.Stream()
+    with torch.cuda.stream(s):
+        a, b = torch.empty(N).fill_(1), torch.empty(N).fill_(7)
+        y, out = torch.empty(N).fill_(0), torch.empty(N).fill_(0)
+    g = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(g, s):
+        t = torch.empty(N).copy_(a)
+        at = t.data_ptr()
+        side.wait_stream(s)
+        with torch.cuda.stream(side):
+            y.copy_(t)
+        if how == "wait":
+            s.wait_stream(side)
+        del t
+        u = torch.empty(N).copy_(b)
+        print("same memory:", u.data_ptr() == at)
+        out.copy_(u)
+        s.wait_stream(side)
+    with torch.cuda.stream(s):
+        g.replay()
+        g.replay()
+        torch.cuda.synchronize()
+
+
 def two_graphs():
     """They share a pool, and the second takes the first one's temporaries and outputs over."""
     s = torch.cuda.Stream()
@@ -228,7 +253,9 @@ def seen():
 
 
 if __name__ == "__main__":
-    if case in ("handed_over", "graph"):
-        globals()[case](sys.argv[2] if case == "handed_over" else sys.argv[2] == "freed")
+    if case == "graph":
+        graph(sys.argv[2] == "freed")
+    elif case.startswith("handed_over"):
+        globals()[case](sys.argv[2])
     else:
         globals()[case]()
