@@ -38,6 +38,8 @@
 pthread_mutex_t sim_mutex = PTHREAD_MUTEX_INITIALIZER;
 unsigned sim_pending;
 
+#define RIVALS_MAX 256u	 /* of one stream, looked at for one operation */
+#define NEEDS_MAX  4096u /* operations looked at to find what a rival waits for */
 #define MANY 100000u /* operations that the worker's stack can still follow */
 
 static pthread_cond_t work_cv = PTHREAD_COND_INITIALIZER; /* the worker has something to do */
@@ -52,6 +54,7 @@ static _Atomic uint64_t now_ns; /* host clock */
 static uint64_t world =
 	1; /* changes whenever an operation has finished or memory may have changed */
 static uint64_t visit;
+static unsigned needs_budget;
 static bool any_blocked;
 static uint64_t calls;	    /* that do something */
 static unsigned streak;	    /* queries in a row that found work unfinished */
@@ -474,13 +477,19 @@ static bool overlap(const struct op *x, const struct op *y)
 	return false;
 }
 
-/* Does y wait for something that is being picked for?  Answers are kept for one stamp. */
+/*
+ * Does y wait for something that is being picked for?  Answers are kept for one
+ * stamp.  Who waits for very much is taken for one that does.
+ */
 static bool needs_path(struct op *y, uint64_t stamp)
 {
 	bool r = y->onpath;
 
 	if (y->visit == stamp)
 		return y->needs;
+	if (!needs_budget)
+		return true;
+	needs_budget--;
 	for (unsigned i = 0; i < y->ndep && !r; i++)
 		r = !y->dep[i]->done && needs_path(y->dep[i], stamp);
 	y->visit = stamp;
@@ -501,7 +510,8 @@ static struct op *pick(struct op *x, uint64_t search);
 /*
  * The adversary: an operation that was submitted after x, is not ordered after
  * it and may touch the same bytes goes first.  Seeds above 1 also let others go
- * first, now and then.
+ * first, now and then.  Of each stream or lane the latest ones are looked at.
+ * search: what is to run for the rival; 0: the rival itself.
  */
 static struct op *pick_rival(struct op *x, uint64_t search)
 {
@@ -509,8 +519,10 @@ static struct op *pick_rival(struct op *x, uint64_t search)
 	uint64_t stamp = ++visit;
 	struct op *r = NULL, *c;
 
+	needs_budget = NEEDS_MAX;
 	for (struct strm *s = newest ? busy_last : busy; s && !r;
 	     s = newest ? s->busy_prev : s->busy_next) {
+		unsigned left = RIVALS_MAX;
 		bool near;
 
 		if ((s == home(x) && s != &bare) || s->last->seq < x->seq)
@@ -518,9 +530,9 @@ static struct op *pick_rival(struct op *x, uint64_t search)
 		near = in_box(x, s);
 		if (!near && (sim_opt.seed == 1 || mix(x->seq, s->last->seq) & 3))
 			continue;
-		for (c = s->last; c && c->seq > x->seq && !r; c = c->sprev) {
+		for (c = s->last; c && c->seq > x->seq && !r && left; c = c->sprev, left--) {
 			if (!c->onpath && (!near || overlap(x, c)) && !needs_path(c, stamp))
-				if (!(r = pick(c, search)))
+				if (!(r = search ? pick(c, search) : c))
 					stamp = ++visit; /* others looked meanwhile */
 			if (!near)
 				break;
@@ -566,12 +578,88 @@ static struct op *pick(struct op *x, uint64_t search)
 
 static uint64_t searches;
 
+/*
+ * The same search, kept from one turn to the next: from what is waited for down
+ * to what runs, each operation waiting for the next, or giving way to it.  What
+ * is done is taken off the end.  So a turn in a long chain costs no walk along it.
+ */
+static struct op **way;
+static unsigned nway, way_cap;
+
+static void way_pop(void)
+{
+	way[--nway]->onpath = false;
+	op_put(way[nway]);
+}
+
+static void way_drop(void)
+{
+	while (nway)
+		way_pop();
+}
+
+static bool way_push(struct op *op)
+{
+	if (nway == way_cap) {
+		unsigned n = way_cap ? way_cap * 2 : 256;
+		struct op **p = sim_grow(way, way_cap * sizeof *p, n * sizeof *p);
+
+		if (!p)
+			return false;
+		way = p;
+		way_cap = n;
+	}
+	op_get(op);
+	op->onpath = true;
+	way[nway++] = op;
+	return true;
+}
+
+/* The unfinished operation that x waits for and that is looked at first, or NULL. */
+static struct op *first_dep(const struct op *x)
+{
+	unsigned n = x->ndep, at = n > 1 && sim_opt.seed > 1 ? mix(x->seq, 1) % n : 0;
+
+	for (unsigned k = 0; k < n; k++)
+		if (!x->dep[(at + k) % n]->done)
+			return x->dep[(at + k) % n];
+	return NULL;
+}
+
+/* NULL: the way is blocked somewhere; pick() finds another, if there is one. */
+static struct op *follow(struct op *root)
+{
+	if (nway && way[0] != root)
+		way_drop();
+	while (nway && way[nway - 1]->done)
+		way_pop();
+	if (!nway && !way_push(root))
+		return NULL;
+	for (;;) {
+		struct op *x = way[nway - 1], *next = first_dep(x);
+
+		if (!next) {
+			if (x->yielded || x->blocked)
+				break;
+			if (!x->started && sim_opt.seed)
+				next = pick_rival(x, 0);
+			if (!next)
+				return x;
+		}
+		if (next->onpath || !way_push(next))
+			break;
+	}
+	way_drop();
+	return NULL;
+}
+
 /* Anything that can move, in an order of the seed's. */
 static struct op *pick_any(void)
 {
 	bool oldest = sim_opt.seed == 0 || (sim_opt.seed > 1 && mix(head ? head->seq : 0, 3) & 1);
 	struct op *c = NULL;
 
+	way_drop();
 	searches++;
 	for (struct op *o = oldest ? head : tail; o && !c; o = oldest ? o->next : o->prev)
 		c = pick(o, searches);
@@ -608,7 +696,7 @@ static struct op *pick_waited(struct waiter **by)
 		for (unsigned i = 0; i < w->n; i++) {
 			struct op *o = w->ops[(at + w->n - i) % w->n];
 
-			if (!o->done && (c = pick(o, searches)))
+			if (!o->done && ((c = follow(o)) || (c = pick(o, searches))))
 				return c;
 		}
 	}
