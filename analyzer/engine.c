@@ -295,6 +295,7 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_NOTE_POOL_DESTROY:
 	case KRT_OP_NOTE_BLOCK_ALLOC:
 	case KRT_OP_NOTE_BLOCK_USE:
+	case KRT_OP_NOTE_BLOCK_RESIZE:
 	case KRT_OP_NOTE_BLOCK_FREE:
 	case KRT_OP_HEAP_END:
 		krt_life_op(e, c);

@@ -104,6 +104,8 @@ static const char *api_base(unsigned api)
 		return "block alloc";
 	case KRT_OP_NOTE_BLOCK_FREE:
 		return "block free";
+	case KRT_OP_NOTE_BLOCK_RESIZE:
+		return "block resize";
 	default:
 		return krt_api[api].base;
 	}
@@ -443,7 +445,7 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 	if (s)
 		f->home = krt_stream_text(s, home, home_len);
 	for (unsigned i = 0; i < old->uses; i++)
-		f->told |= old->use[i]->stream == p->prev->stream;
+		f->told |= !old->use[i]->stream || old->use[i]->stream == p->prev->stream;
 	f->per_thread = p->cur->stream && p->prev->stream && p->cur->stream->thread &&
 			p->prev->stream->thread;
 }

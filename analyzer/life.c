@@ -570,6 +570,7 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_NOTE_POOL_DESTROY:
 	case KRT_OP_NOTE_BLOCK_ALLOC:
 	case KRT_OP_NOTE_BLOCK_USE:
+	case KRT_OP_NOTE_BLOCK_RESIZE:
 	case KRT_OP_NOTE_BLOCK_FREE:
 		krt_pool_op(e, c);
 		break;

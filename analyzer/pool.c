@@ -445,9 +445,15 @@ static void end_block(struct krt_engine *e, struct krt_block *b, struct krt_op_i
 	krt_block_end(&e->mem, b);
 }
 
+/* A feed may not know the stream. */
+static struct krt_stream_info *stream_of(struct krt_engine *e, const struct krt_call *c)
+{
+	return c->stream == UINT64_MAX ? NULL : krt_call_stream(e, c, c->stream);
+}
+
 static void block_alloc(struct krt_engine *e, const struct krt_call *c)
 {
-	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	struct krt_stream_info *s = stream_of(e, c);
 	struct krt_pool *p = krt_pool_get(&e->mem, c->pool, true);
 	struct krt_block *outer = NULL, *b, *last;
 	struct krt_origin came_back = {0};
@@ -482,15 +488,59 @@ static void block_alloc(struct krt_engine *e, const struct krt_call *c)
 static void block_use(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_block *b = krt_block_at(&e->mem, c->addr);
-	struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+	struct krt_stream_info *s = stream_of(e, c);
 
-	if (!b || !s)
+	if (!b)
 		return;
 	for (unsigned i = 0; i < b->uses; i++)
 		if (b->use[i]->stream == s)
 			return;
 	if (b->uses < KRT_BLOCK_USES && (b->use[b->uses] = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER)))
 		b->uses++;
+}
+
+/* Its owner goes on: bytes that it loses are given back, those that it gains are handed out. */
+static void block_resize(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_block *b = krt_block_at(&e->mem, c->addr), *other, *lost;
+	struct krt_op_info *op;
+	uint64_t was, end;
+
+	while (b && b->node.key != c->addr)
+		b = b->outer;
+	if (!b || !c->bytes || c->bytes > UINT64_MAX - c->addr)
+		return;
+	was = block_end(b);
+	end = c->addr + c->bytes;
+	if (end > was) {
+		if (b->outer && end > block_end(b->outer))
+			return;
+		while ((other = krt_block_from(tree_of(&e->mem, b->outer), was)) &&
+		       other->node.key < end && !e->heap.failed)
+			end_block(e, other, NULL);
+		krt_returned_cut(&e->mem, was, end);
+		each_piece(e, is_host(b), was, end, fold_piece, NULL);
+		b->size = c->bytes;
+		return;
+	}
+	op = end < was ? krt_op_new(&e->obj, c, NULL, KRT_OPC_FREE) : NULL;
+	if (!op)
+		return;
+	while ((other = krt_block_from(&b->inner, end)) && !e->heap.failed)
+		end_block(e, other, op);
+	b->size = c->bytes;
+	/* the rest is a block of its own that ends at once */
+	lost = krt_block_add(&e->mem, b->outer, end, was - end, b->pool, c);
+	if (lost) {
+		for (uint32_t i = 0; i < b->users.count; i++)
+			note_user(e, lost, b->users.user[i].op, end);
+		lost->refs++;
+		lost->made = b->made;
+		end_block(e, lost, op);
+		krt_returned_add(&e->mem, lost);
+		krt_block_unref(&e->mem, lost);
+	}
+	krt_op_unref(&e->heap, op);
 }
 
 static void block_free(struct krt_engine *e, const struct krt_call *c)
@@ -578,6 +628,9 @@ void krt_pool_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_NOTE_BLOCK_USE:
 		block_use(e, c);
 		break;
+	case KRT_OP_NOTE_BLOCK_RESIZE:
+		block_resize(e, c);
+		break;
 	case KRT_OP_NOTE_BLOCK_FREE:
 		block_free(e, c);
 		break;
@@ -588,12 +641,16 @@ void krt_pool_op(struct krt_engine *e, const struct krt_call *c)
 
 /* --- an operation meets the past ------------------------------------------------------------ */
 
+#define PAIRS_MAX 32 /* looked at together */
+
 struct reuse {
 	struct krt_engine *e;
 	const struct krt_reuse *r;
 	struct krt_mem *mem;
 	uint64_t anchor; /* key of a plain pointer's byte */
 	bool found;
+	struct krt_pair pair[PAIRS_MAX];
+	unsigned pairs;
 };
 
 static bool inexact(unsigned know)
@@ -689,7 +746,34 @@ static void meet_past(void *user, const struct krt_access *prev, uint64_t from, 
 	p.end = krt_mem_addr(u->mem, end);
 	p.owner = old;
 	u->found |= p.confidence != KRT_POSSIBLE;
-	krt_pair_add(u->e, &p);
+	if (u->pairs < PAIRS_MAX)
+		u->pair[u->pairs++] = p;
+	else
+		krt_pair_add(u->e, &p);
+}
+
+/* Would an order after b be one after a as well? */
+static bool implied(const struct reuse *u, const struct krt_op_info *a, const struct krt_op_info *b)
+{
+	if (a->stamp.domain == b->stamp.domain)
+		return a->stamp.epoch < b->stamp.epoch;
+	return krt_order_before_stream(u->e->order, KRT_VIEW_DOC, a->stamp, b->stamp.domain) &&
+	       !krt_order_before_stream(u->e->order, KRT_VIEW_DOC, b->stamp, a->stamp.domain);
+}
+
+/* Of the operations that it meets, those that stand for the rest. */
+static void meet_done(struct reuse *u)
+{
+	for (unsigned i = 0; i < u->pairs; i++) {
+		bool said = false;
+
+		for (unsigned k = 0; k < u->pairs && !said; k++)
+			said = u->pair[k].confidence >= u->pair[i].confidence &&
+			       implied(u, u->pair[i].prev, u->pair[k].prev);
+		if (!said)
+			krt_pair_add(u->e, &u->pair[i]);
+	}
+	u->pairs = 0;
 }
 
 /* What was reported has said what it has to say. */
@@ -729,21 +813,36 @@ static void returned_use(struct krt_engine *e, const struct krt_reuse *r, struct
 	krt_pair_add(e, &p);
 }
 
+/* True: something to report. */
+static bool meet_range(struct krt_engine *e, const struct krt_reuse *r, struct krt_mem *mem,
+		       uint64_t from, uint64_t end, uint64_t anchor)
+{
+	struct krt_ranges *past = &mem->space->past;
+	struct reuse u; /* large: not cleared */
+
+	u.e = e;
+	u.r = r;
+	u.mem = mem;
+	u.anchor = anchor;
+	u.found = false;
+	u.pairs = 0;
+	krt_ranges_each(past, from, end, meet_past, &u);
+	meet_done(&u);
+	if (r->kind == KRT_ACC_WRITE)
+		krt_ranges_clear(&e->heap, past, from, end);
+	else if (u.found)
+		krt_ranges_prune(&e->heap, past, from, end, was_told, &u);
+	return u.found;
+}
+
 void krt_reuse_touch(struct krt_engine *e, const struct krt_reuse *r, struct krt_mem *mem,
 		     uint64_t from, uint64_t end)
 {
-	struct krt_ranges *past = &mem->space->past;
-	struct reuse u = {.e = e, .r = r, .mem = mem, .anchor = from};
 	uint64_t addr = krt_mem_addr(mem, from);
 
-	if (past->tree.count) {
-		krt_ranges_each(past, from, end, meet_past, &u);
-		if (r->kind == KRT_ACC_WRITE)
-			krt_ranges_clear(&e->heap, past, from, end);
-		else if (u.found)
-			krt_ranges_prune(&e->heap, past, from, end, was_told, &u);
-	}
-	if (e->mem.returned.count && !u.found)
+	if (mem->space->past.tree.count && meet_range(e, r, mem, from, end, from))
+		return;
+	if (e->mem.returned.count)
 		returned_use(e, r, mem, addr, addr + (end - from));
 }
 
@@ -757,17 +856,11 @@ static void pointer_piece(struct krt_engine *e, struct krt_mem *mem, uint64_t fr
 			  void *user)
 {
 	struct pointer *p = user;
-	struct krt_ranges *past = &mem->space->past;
 	/* in another mapping than the pointer's it is no key that can be in [from, end) */
 	uint64_t anchor = krt_mem_addr(mem, from) == p->addr ? from : UINT64_MAX;
-	struct reuse u = {.e = e, .r = p->r, .mem = mem, .anchor = anchor};
 
-	if (!past->tree.count)
-		return;
-	krt_ranges_each(past, from, end, meet_past, &u);
-	if (u.found)
-		krt_ranges_prune(&e->heap, past, from, end, was_told, &u);
-	p->found |= u.found;
+	if (mem->space->past.tree.count)
+		p->found |= meet_range(e, p->r, mem, from, end, anchor);
 }
 
 void krt_reuse_pointer(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,

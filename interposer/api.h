@@ -64,6 +64,7 @@
 	X(UNSUPPORTED)                                                                      \
 	X(NOTE_ACCESS) X(NOTE_HOST_READ) X(NOTE_HOST_WRITE) X(NOTE_POOL_CREATE)             \
 	X(NOTE_POOL_DESTROY) X(NOTE_BLOCK_ALLOC) X(NOTE_BLOCK_USE) X(NOTE_BLOCK_FREE)       \
+	X(NOTE_BLOCK_RESIZE)                                                                \
 	X(NOTE_ORDER_RELEASE) X(NOTE_ORDER_ACQUIRE) X(NOTE_NAME) X(NOTE_IGNORE_BEGIN)       \
 	X(NOTE_IGNORE_END)                                                                  \
 	X(HEAP_END) X(HOSTFN_ENTER) X(HOSTFN_EXIT)

@@ -151,3 +151,13 @@ void *krt_next(const char *name)
 
 	return krt_next_in(name, &object);
 }
+
+const char *krt_next_preloaded(void)
+{
+	const struct link_map *self = own_map();
+
+	for (const struct link_map *l = self ? self->l_next : NULL; l; l = l->l_next)
+		if (symbol_in(l, "__libc_start_main"))
+			return self->l_name;
+	return NULL;
+}

@@ -13,6 +13,8 @@
 void *krt_next(const char *name);
 /* The same; object gets a token that is equal for definitions of one object. */
 void *krt_next_in(const char *name, const void **object);
+/* The path of this library where it was preloaded; NULL: it was opened later. */
+const char *krt_next_preloaded(void);
 /* The file that defines name in front of this library and so hides ours, NULL: none. */
 const char *krt_next_before(const char *name);
 

@@ -2,10 +2,11 @@
 /*
  * The life of a process under the library.
  *
- * Nothing happens before the first successful cuInit: no file, no output, no
- * constructor.  Then the process attaches: to the session folder that `krtsan
- * run` named in the environment, or to one of its own (a bare run).  A child
- * made by fork is detached (krt_wipe) until it initialises CUDA itself.
+ * Nothing happens before the first successful cuInit: no file, no output, and no
+ * constructor but the one that names the library to NVTX (nvtx.c).  Then the
+ * process attaches: to the session folder that `krtsan run` named in the
+ * environment, or to one of its own (a bare run).  A child made by fork is detached
+ * (krt_wipe) until it initialises CUDA itself.
  *
  * A bare run is analysed at its exit by `krtsan analyze --bare`, started so that
  * the program cannot notice: no signal, no descriptor, no child that its wait

@@ -50,12 +50,12 @@ static void fix(const struct krt_facts *f, struct krt_words *w)
 			 "event there at the free and hand the block out when it has completed, or "
 			 "make %s wait for it before #%" PRIu64,
 			 p->stream, who, c->seq);
-	else if (f->at_home && c->host)
+	else if ((f->at_home || !f->home) && c->host)
 		snprintf(w->fix, sizeof(w->fix),
 			 "record an event on %s at the free and hand the block out again when it has "
 			 "completed, or wait for #%" PRIu64 " before #%" PRIu64,
 			 p->stream, p->seq, c->seq);
-	else if (f->at_home)
+	else if (f->at_home || !f->home)
 		snprintf(w->fix, sizeof(w->fix),
 			 "hand the block out on another stream only behind an event recorded on %s "
 			 "at the free (%s waits for it before #%" PRIu64
@@ -66,7 +66,7 @@ static void fix(const struct krt_facts *f, struct krt_words *w)
 			 "tell the pool that %s uses the block (krtsan_block_use(), record_stream), so "
 			 "that it waits for an event recorded there at the free; or make %s wait for "
 			 "#%" PRIu64 " before the block is freed",
-			 p->stream, f->home ? f->home : "the CPU", p->seq);
+			 p->stream, f->home, p->seq);
 }
 
 void krt_words_reuse(const struct krt_facts *f, struct krt_words *w)
@@ -98,7 +98,7 @@ void krt_words_reuse(const struct krt_facts *f, struct krt_words *w)
 	if (f->former && f->at_home)
 		snprintf(w->exists + at, sizeof(w->exists) - at,
 			 "; the pool knew %s as the stream that the block was for", p->stream);
-	else if (f->former)
+	else if (f->former && (f->home || f->told)) /* a feed may not know the first */
 		snprintf(w->exists + at, sizeof(w->exists) - at,
 			 "; the pool was %stold that %s uses the block", f->told ? "" : "not ",
 			 p->stream);

@@ -366,6 +366,27 @@ $(INTER_OUT)/graphs_dump: testcases/inter/graphs_dump.c $(O)/libkrtcore.a
 inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(INTER_OUT)/bare-cxx $(INTER_OUT)/graphs $(INTER_OUT)/graphs_dump \
 		$(O)/libkrtsan.so
 	$(Q)testcases/inter/run.sh $(O)
+# NVTX: a client of our own, and one with NVIDIA's headers where a toolkit has them
+NVTX_HEADERS := $(firstword $(wildcard $(addsuffix /include/nvtx3/nvToolsExtMem.h,$(CUDA_HOME) /usr/local/cuda /usr/local/cuda-13.0 \
+	/usr/local/cuda-12.9)))
+NVTX_PROGS := $(INTER_OUT)/nvtx $(if $(NVTX_HEADERS),$(INTER_OUT)/nvtx-headers)
+TESTS += nvtx
+.PHONY: nvtx
+$(INTER_OUT)/nvtx: testcases/inter/nvtx.c testcases/inter/nvtx_client.h $(O)/sim/libcuda.so
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -o $@ $< -L$(O)/sim -lcuda -ldl
+$(INTER_OUT)/nvtx-headers: testcases/inter/nvtx.c $(O)/sim/libcuda.so
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CSTD) -w -O1 -g -DNVTX_HEADERS -include stdbool.h -I$(patsubst %/nvtx3/nvToolsExtMem.h,%,$(NVTX_HEADERS)) \
+		-o $@ $< -L$(O)/sim -lcuda -ldl
+$(INTER_OUT)/libnvtxnext.so: testcases/inter/nvtx_next.c
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -shared -o $@ $<
+nvtx: $(NVTX_PROGS) $(INTER_OUT)/libnvtxnext.so $(O)/libkrtsan.so $(O)/krtsan $(O)/sim/libcuda.so.1
+	$(Q)testcases/inter/nvtx.sh $(O) $(NVTX_PROGS)
 # --- end of inter ------------------------------------------------------------------------
 
 # --- pitfalls: what breaks preload tools, on the fake driver ------------------------------

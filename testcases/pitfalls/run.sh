@@ -95,7 +95,7 @@ has() { # NAME COMMAND...: finds nothing
 }
 needed() { readelf -dW "$lib" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | grep -vE '^(libc\.so\.6|ld-linux.*|libdl\.so\.2|libpthread\.so\.0)$'; }
 exported() { nm -D --defined-only "$lib" | awk '{ print $3 }' |
-	grep -vE '^(cu[A-Z].*|krtsan_impl_[a-z_]+|krtsan_torch_[a-z_]+|dlsym|dlclose|_exit|_Exit|quick_exit|exec[lv][a-z]*|fexecve|execveat|free|realloc|reallocarray|munmap|mremap|InitializeInjectionNvtx2?)$'; }
+	grep -vE '^(cu[A-Z].*|krtsan_impl_[a-z_]+|krtsan_torch_[a-z_]+|dlsym|dlclose|_exit|_Exit|quick_exit|exec[lv][a-z]*|fexecve|execveat|free|realloc|reallocarray|munmap|mremap|InitializeInjectionNvtx(2|Extension))$'; }
 private() { nm -D "$lib" | grep -E 'GLIBC_PRIVATE|_dl_sym|_Unwind_|backtrace|__libc_'; }
 tls() {
 	size=$(readelf -lW "$lib" | awk '$1 == "TLS" { print $6 }')

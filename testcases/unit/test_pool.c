@@ -87,6 +87,51 @@ Test(reuse, s02_forward_event_does_not_help)
 	expect_all(&w, "REUSE-RACE:error:1");
 }
 
+/* The copy came after the set: to wait for it is to wait for both. */
+Test(reuse, last_of_one_stream)
+{
+	struct world w;
+
+	open_pool(&w);
+	block_alloc(&w, POOL, DEV, N, S1);
+	set(&w, DEV, N, S1);
+	launch(&w, S1, PTR, DEV);
+	d2h(&w, PIN, DEV, 256, S1);
+	block_free(&w, DEV);
+	block_alloc(&w, POOL, DEV, N, S2);
+	set(&w, DEV, N, S2);
+	expect_all(&w, "REUSE-RACE:error:1");
+}
+
+Test(reuse, last_of_a_chain)
+{
+	struct world w;
+
+	open_pool(&w);
+	used_elsewhere(&w);
+	block_alloc(&w, POOL, DEV, N, S3);
+	launch(&w, S3, PTR, DEV);
+	expect_all(&w, "REUSE-RACE:error:1");
+}
+
+Test(reuse, two_streams_without_order)
+{
+	struct world w;
+
+	open_pool(&w);
+	block_alloc(&w, POOL, DEV, N, S1);
+	set(&w, DEV, N, S1);
+	record(&w, E1, S1);
+	wait_event(&w, S2, E1);
+	wait_event(&w, S3, E1);
+	d2h(&w, PIN, DEV, N, S2);
+	d2h(&w, PIN + N, DEV, N, S3);
+	block_free(&w, DEV);
+	block_alloc(&w, POOL, DEV, N, S1);
+	set(&w, DEV, N, S1);
+	expect_all(&w, "REUSE-RACE:error:2");
+}
+
 /* One finding a pair of operations: what comes later is the same hazard. */
 Test(reuse, once)
 {
@@ -811,6 +856,40 @@ Test(quiet, pool_on_a_pool)
 }
 
 /* Free lists hold blocks that nobody asked for by name. */
+Test(quiet, resized)
+{
+	struct world w;
+
+	open_pool(&w);
+	block_alloc(&w, POOL, DEV, N, S1);
+	set(&w, DEV, N, S1);
+	call(&w, krtsan_impl_block_resize, A(DEV), A(2 * N));
+	set(&w, DEV, 2 * N, S1);
+	call(&w, krtsan_impl_block_resize, A(DEV), A(N));
+	set(&w, DEV, N, S1);
+	call(&w, krtsan_impl_block_resize, A(DEV), A(N));
+	block_alloc(&w, POOL, DEV + N, N, S1);
+	set(&w, DEV + N, N, S1);
+	call(&w, krtsan_impl_block_resize, A(DEV + 64), A(N));
+	call(&w, krtsan_impl_block_resize, A(DEV), A(0));
+	expect_all(&w, "");
+}
+
+Test(reuse, end_of_a_resized_block)
+{
+	struct world w;
+
+	open_pool(&w);
+	block_alloc(&w, POOL, DEV, N, UINT64_MAX);
+	launch(&w, S1, PTR, DEV);
+	set(&w, DEV + N / 2, N / 2, S1);
+	call(&w, krtsan_impl_block_resize, A(DEV), A(N / 2));
+	block_alloc(&w, POOL, DEV + N / 2, N / 2, UINT64_MAX);
+	set(&w, DEV + N / 2, N / 2, S2);
+	set(&w, DEV, N / 2, S1);
+	expect_all(&w, "REUSE-RACE:error:1");
+}
+
 Test(quiet, stray_notes)
 {
 	struct world w;
@@ -1096,6 +1175,8 @@ Test(bounds, out_of_memory)
 		block_alloc(&w, POOL, DEV, N / 2, S1);
 		block_use(&w, DEV, S2);
 		launch(&w, S1, PTR, DEV);
+		call(&w, krtsan_impl_block_resize, A(DEV), A(N / 4));
+		call(&w, krtsan_impl_block_resize, A(DEV), A(N));
 		block_alloc(&w, SUB, DEV + 64, 64, S1);
 		set(&w, DEV + 64, 64, S2);
 		block_free(&w, DEV);
