@@ -217,10 +217,34 @@ static void tell_copy(struct krt_engine *e, const struct krt_to_host *c)
 	tell_begin(&t, KRT_CERTAIN);
 	if (c->torn)
 		tell_side(e, &t, false, c->torn, "destroy");
+	t.f.context_gone = c->torn && krt_api[c->torn->api].op != KRT_OP_STREAM_DESTROY;
 	tell_side(e, &t, c->torn, c->op, "write");
 	if (c->len && (!m || c->len <= m->node.key + m->size - c->addr))
 		tell_memory(e, &t, m ? m : &e->mem.pageable, c->addr, c->addr + c->len);
 	krt_find(e, &t.f, &t.shape, m && m->made.seq ? m->made.stack : 0);
+}
+
+/* The end of a context is the end of its copies, whatever waits afterwards. */
+static void context_destroyed(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_to_host *t, *tmp;
+
+	HASH_ITER (hh, e->to_host, t, tmp) {
+		const struct krt_context_info *ctx = t->op->ctx;
+
+		if (c->op == KRT_OP_PRIMARY_RESET
+			    ? !ctx->primary || ctx->device != (uint32_t)c->device
+			    : ctx->handle != c->ctx || ctx->ended)
+			continue;
+		if (!over(e, t->op) && e->judge) {
+			if (t->torn)
+				krt_op_unref(&e->heap, t->torn);
+			t->torn = krt_op_new(&e->obj, c, NULL, KRT_OPC_OTHER);
+			if (t->torn)
+				tell_copy(e, t);
+		}
+		copy_drop(e, t);
+	}
 }
 
 /* --- memory and events for other processes ----------------------------------------------- */
@@ -378,6 +402,10 @@ void krt_unfinished_op(struct krt_engine *e, const struct krt_call *c)
 		break;
 	case KRT_OP_STREAM_DESTROY:
 		stream_destroyed(e, c);
+		break;
+	case KRT_OP_CTX_DESTROY:
+	case KRT_OP_PRIMARY_RESET:
+		context_destroyed(e, c);
 		break;
 	case KRT_OP_EVENT_RECORD:
 		ev = krt_event_get(&e->obj, c->event, false);

@@ -9,17 +9,21 @@
 static void copy(const struct krt_facts *f, struct krt_words *w)
 {
 	const struct krt_side *k = f->prev.seq ? &f->prev : &f->cur;
-	char bytes[256], end[120] = "";
+	char bytes[256], end[120];
 
 	krt_words_bytes(f, bytes, sizeof(bytes));
-	if (f->prev.seq)
-		snprintf(end, sizeof(end), ": %s #%" PRIu64 " destroys its stream, and", f->cur.api,
-			 f->cur.seq);
-	snprintf(
-		w->message, sizeof(w->message),
-		"%s #%" PRIu64
-		" on %s copies to the host (%s), and nothing ever waits for it%s the process exits",
-		k->api, k->seq, k->stream, bytes, *end ? end : " before");
+	if (!f->prev.seq)
+		snprintf(end, sizeof(end), "before the process exits");
+	else if (f->context_gone)
+		snprintf(end, sizeof(end), "before %s #%" PRIu64 " destroys its context",
+			 f->cur.api, f->cur.seq);
+	else
+		snprintf(end, sizeof(end),
+			 "before the process exits (%s #%" PRIu64 " destroyed its stream)",
+			 f->cur.api, f->cur.seq);
+	snprintf(w->message, sizeof(w->message),
+		 "%s #%" PRIu64 " on %s copies to the host (%s), and nothing waits for it %s",
+		 k->api, k->seq, k->stream, bytes, end);
 	snprintf(
 		w->fix, sizeof(w->fix),
 		"wait before the result is used, and before the end: cuStreamSynchronize on %s, or "

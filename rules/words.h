@@ -124,6 +124,7 @@ struct krt_facts {
 	enum krt_wrong wrong;	/* WRONG_DEVICE */
 	const char *thing, *owner, *user;
 	int result;		/* of a call that failed */
+	bool context_gone;	/* UNFINISHED: the stream went with its context */
 	/* REUSE_RACE, and a use of a block that was given back */
 	const char *pool;		     /* its name, or NULL */
 	const char *handed_by, *freed_by;    /* the hand-over, the return; NULL: none, not told */

@@ -90,6 +90,30 @@ Test(copy, stream_destroyed)
 	expect_all(&w, "");
 }
 
+/* Another context's end is no matter. */
+Test(copy, context_destroyed)
+{
+	struct world w;
+
+	copying(&w);
+	context(&w, 0xc1, 0, false);
+	stream(&w, 0x110, 1);
+	call(&w, cuCtxDestroy_v2, A(0xc1));
+	w.ctx = 0xc0;
+	sync_ctx(&w);
+	call(&w, cuCtxDestroy_v2, A(0xc0));
+	leave(&w);
+	expect_all(&w, "");
+
+	copying(&w);
+	call(&w, cuCtxDestroy_v2, A(0xc0));
+	expect(&w, "UNFINISHED:warning:1");
+
+	copying(&w);
+	call(&w, cuDevicePrimaryCtxReset_v2, A(0));
+	expect(&w, "UNFINISHED:warning:1");
+}
+
 /* Killed, or a wait may have been lost: nothing is said. */
 Test(copy, end_not_seen)
 {
@@ -153,10 +177,6 @@ static void by_exit_handler(struct world *w)
 	leave(w);
 	sync_ctx(w);
 }
-static void by_context_end(struct world *w)
-{
-	call(w, cuCtxDestroy_v2, A(0xc0));
-}
 static void by_token(struct world *w)
 {
 	call(w, krtsan_impl_order_release, A(0x7), A(S1));
@@ -199,7 +219,7 @@ Test(copy, waited_for)
 		by_stream,	    by_query,	  by_event,	by_event_query,
 		by_timing,	    by_free,	  by_flag,	by_other_stream,
 		by_pageable_copy,   by_token,	  by_kernel,	by_exit_handler,
-		by_context_end,	    by_graph,	  by_semaphore, by_declared_kernel,
+		by_graph,	  by_semaphore, by_declared_kernel,
 		by_kernel_elsewhere, by_exported_event, sync_ctx,
 	};
 
