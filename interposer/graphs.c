@@ -43,7 +43,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef RECORD_LIMIT
 #define RECORD_LIMIT  (KRT_RECORD_MAX - 65536) /* of a record with a graph */
+#endif
 #define DEPTH_MAX     24                       /* of nested graphs */
 #define ARRAY_MAX     (1u << 20)               /* elements of a node's array */
 #define TYPE_UNKNOWN  0xffff
@@ -540,6 +542,8 @@ static bool put_kernel(struct out *o, const CUDA_KERNEL_NODE_PARAMS *k)
 	    !krt_kernel_args(&args, n.func, (uintptr_t)k->kernelParams, (uintptr_t)k->extra) ||
 	    !put_copy(o, &n, sizeof n))
 		return false;
+	if (!k->kernelParams && !k->extra && args.kernel->nparams)
+		args.len = KRT_PARAMS_UNKNOWN; /* it has some, and they were not told */
 	to = put(o, sizeof *to + args.size);
 	if (!to)
 		return false;

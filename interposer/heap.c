@@ -233,10 +233,12 @@ static void insert(struct set *s, uint64_t lo, uint64_t hi, uint64_t key, uint64
 
 	/* a staging buffer that is used again and again is one range */
 	for (unsigned j = below(s, lo, n); j < n && get(&s->base[j]) == lo; j++) {
-		if (s->end[j] != hi || s->key[j] != key || (s == &held && s->what[j] != node))
+		if (s->end[j] != hi || s->key[j] != key)
 			continue;
 		if (s == &flying)
 			s->what[j] = atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) + 1;
+		else if (s->what[j] != node)
+			s->what[j] = 0;
 		return;
 	}
 	write_begin(s);

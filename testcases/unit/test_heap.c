@@ -234,6 +234,17 @@ Test(heap, one_node_lets_go)
 	cr_assert(overlaps(2000, 2001));
 }
 
+Test(heap, nodes_that_share_a_buffer)
+{
+	for (uint64_t node = 1; node <= 10; node++)
+		krt_heap_hold(1000, 100, 0x201, node);
+	cr_assert_eq(pending, 1);
+	krt_heap_release(0x201, 3);
+	cr_assert(overlaps(1000, 1001), "the others have it");
+	krt_heap_release(0x201, 0);
+	cr_assert_eq(pending, 0);
+}
+
 Test(heap, launches_outlive_their_executable)
 {
 	krt_heap_hold(1000, 100, 0x201, 1);
