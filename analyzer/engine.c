@@ -397,6 +397,9 @@ static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r)
 	case KRT_MARK_UNWRAPPED:
 		e->cov.unwrapped++;
 		break;
+	case KRT_MARK_TIMING:
+		e->timing = true;
+		break;
 	case KRT_MARK_FORKED:
 	case KRT_MARK_EXEC:
 		break;
@@ -448,6 +451,10 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 		if (ENOUGH(krt_rec_stream))
 			krt_stream_describe(&e->obj, r);
 		break;
+	case KRT_REC_DEVICE_TIME:
+		if (ENOUGH(krt_rec_device_time))
+			krt_device_times(e, r, len);
+		break;
 	case KRT_REC_DRIVER:
 		if (ENOUGH(krt_rec_driver))
 			e->driver_version = ((const struct krt_rec_driver *)r)->version;
@@ -473,6 +480,7 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 	e->judge = true;
 	krt_storm_finish(e);
 	krt_rights_finish(e);
+	krt_pace_finish(e);
 	krt_hot_finish(e);
 	krt_wait_sites_finish(e);
 	krt_unfinished_finish(e, !trouble && !dropped && !e->malformed && !e->heap.failed);
@@ -512,6 +520,7 @@ void krt_engine_destroy(struct krt_engine *e)
 		return;
 	krt_judge_free(e);
 	krt_rights_free(e);
+	krt_pace_free(e);
 	krt_hot_free(e);
 	krt_wait_sites_free(e);
 	krt_unfinished_end(e);

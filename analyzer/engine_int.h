@@ -21,6 +21,7 @@
  *   site.c    call sites; waits that never met a record
  *   loop.c    loops of a thread
  *   hot.c     rules about what is done again and again in a loop
+ *   pace.c    device times; stretches in which submission sets the pace
  *
  * A call is handled to its end before the next one; pairs that it finds are
  * gathered (struct krt_pair) and become findings when it is done.
@@ -63,6 +64,7 @@ struct krt_lane {
 	uint32_t ndeclared, declared_cap;
 	struct krt_path path;
 	struct krt_lane_hot hot;
+	struct krt_lane_pace *pace; /* NULL: no device times */
 };
 
 /* A hazard of the call in hand, or of one pair of operations. */
@@ -197,6 +199,7 @@ struct krt_engine {
 	struct krt_stamp enqueued, work_stamp; /* newest operation, and newest of those counted in work */
 	uint32_t hot_count;
 	bool times;			/* calls carry times */
+	bool timing;			/* device times come */
 
 	uint64_t since_sweep,
 		sweep_after; /* accesses remembered since the last sweep, and the limit */
@@ -447,5 +450,17 @@ void krt_hot_gone(struct krt_engine *e, const struct krt_call *c, enum krt_made_
 		  uint64_t object);
 void krt_hot_finish(struct krt_engine *e);
 void krt_hot_free(struct krt_engine *e);
+
+/* --- pace.c ------------------------------------------------------------------ */
+
+/* Work was enqueued without waiting for anything. */
+void krt_pace_work(struct krt_engine *e, const struct krt_call *c, bool kernel);
+/* A stretch ends here: at a copy with a host side, or (wait) where the host waited. */
+void krt_pace_end(struct krt_engine *e, const struct krt_call *c, bool wait);
+void krt_device_times(struct krt_engine *e, const struct krt_rec_device_time *r, size_t len);
+/* Service and queueing of all that was enqueued before the waits of a site; KRT_UNKNOWN. */
+void krt_pace_cost(const struct krt_site *s, struct krt_cost *cost);
+void krt_pace_finish(struct krt_engine *e);
+void krt_pace_free(struct krt_engine *e);
 
 #endif

@@ -247,6 +247,14 @@ static void size_seen(struct krt_hot *h, uint64_t bytes)
 
 /* --- what calls do ---------------------------------------------------------------------- */
 
+/* Work was enqueued, and the call did not wait. */
+static void submitted(struct krt_engine *e, const struct krt_call *c, struct krt_lane *l,
+		      bool kernel)
+{
+	l->path.done.submit_ns += c->rec->took_ns;
+	krt_pace_work(e, c, kernel);
+}
+
 void krt_site_work(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
@@ -256,11 +264,12 @@ void krt_site_work(struct krt_engine *e, const struct krt_call *c)
 	if (!l)
 		return;
 	l->path.done.work++;
-	l->path.done.submit_ns += c->rec->took_ns;
-	if (c->op == KRT_OP_GRAPH_LAUNCH) {
+	l->hot.fetched = 0;
+	if (c->op == KRT_OP_GRAPH_LAUNCH)
 		l->path.done.launches++;
-		l->hot.fetched = 0;
-	}
+	if (c->op == KRT_OP_GRAPH_LAUNCH || c->op == KRT_OP_COPY_BATCH ||
+	    c->op == KRT_OP_COPY_3D_BATCH)
+		submitted(e, c, l, false);
 }
 
 void krt_hot_launch(struct krt_engine *e, const struct krt_call *c, uint32_t kernel, uint64_t args)
@@ -271,9 +280,9 @@ void krt_hot_launch(struct krt_engine *e, const struct krt_call *c, uint32_t ker
 	if (!l)
 		return;
 	l->path.done.launches++;
-	l->hot.fetched = 0;
 	l->hot.kernel = k;
 	l->hot.kernel_id = kernel;
+	submitted(e, c, l, true);
 	if (k) {
 		k->total++;
 		k->unwaited += k->waits == e->host_waits_done;
@@ -298,9 +307,13 @@ void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_m
 
 	if (!l)
 		return;
-	l->hot.fetched = 0;
+	if (krt_sem_views(sem, KRT_EDGE_EARLIER))
+		krt_pace_end(e, c, true); /* it waits before it copies */
+	else
+		submitted(e, c, l, false);
 	if (!host_side(dst) && !host_side(src))
 		return;
+	krt_pace_end(e, c, false);
 	l->path.done.hosts++;
 	e->host_waits_done += krt_sem_views(sem, KRT_EDGE_OP) != 0;
 	if (host_side(dst) && !host_side(src)) {
@@ -350,6 +363,7 @@ void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct k
 
 	if (!l)
 		return;
+	krt_pace_end(e, c, true);
 	l->path.done.hosts++;
 	e->host_waits_done++;
 	h = hot_get(e, KRT_RULE_PERF_SYNC_HOT);
@@ -525,6 +539,7 @@ static void hot_finding(struct krt_engine *e, const struct krt_site *s, enum krt
 			      .hot = &hot};
 	struct krt_finding shape;
 
+	krt_pace_cost(s, &hot.cost);
 	if (e->times) {
 		hot.cost.submit_ns = h->submit_ns;
 		hot.cost.blocked_ns = h->blocked_ns + h->gone_ns;

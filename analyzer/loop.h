@@ -35,7 +35,8 @@ struct krt_progress {
 	uint64_t submit_ns; /* inside the calls that enqueued work */
 };
 
-struct krt_hot; /* hot.c: what a rule counts here */
+struct krt_hot;	 /* hot.c: what a rule counts here */
+struct krt_pace; /* pace.c: the stretches that end here */
 
 struct krt_site {
 	uint64_t key;
@@ -52,6 +53,7 @@ struct krt_site {
 	uint64_t passes, args; /* launches made here, and a hash of their parameters (krt_args_*) */
 	struct krt_progress seen; /* at its last pass */
 	struct krt_hot *hot;
+	struct krt_pace *pace;
 	UT_hash_handle hh;
 };
 

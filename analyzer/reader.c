@@ -411,6 +411,11 @@ static bool check(const struct krt_rec *rec, size_t len)
 
 		return len >= sizeof(*q) && len - sizeof(*q) >= q->len;
 	}
+	case KRT_REC_DEVICE_TIME: {
+		const struct krt_rec_device_time *d = (const void *)rec;
+
+		return len >= sizeof(*d) && (len - sizeof(*d)) / sizeof(d->time[0]) >= d->n;
+	}
 	case KRT_REC_PAD:
 	case KRT_REC_CONT:
 		return false;
@@ -436,6 +441,9 @@ static int lane_head(struct krt_proc_reader *p, unsigned i)
 		l->key = ((const struct krt_rec_call *)l->head)->t1;
 	else if (l->head->kind == KRT_REC_MARK && l->head->size >= sizeof(struct krt_rec_mark))
 		l->key = ((const struct krt_rec_mark *)l->head)->t1;
+	else if (l->head->kind == KRT_REC_DEVICE_TIME &&
+		 l->head->size >= sizeof(struct krt_rec_device_time))
+		l->key = ((const struct krt_rec_device_time *)l->head)->t1;
 	return 1;
 }
 

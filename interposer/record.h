@@ -94,6 +94,7 @@ enum krt_rec_kind {
 	KRT_REC_CONT = 2,     /* continuation: header, then payload */
 	KRT_REC_THREAD = 3,   /* struct krt_rec_thread: the lane's user from here on */
 	KRT_REC_MARK = 4,     /* struct krt_rec_mark */
+	KRT_REC_DEVICE_TIME = 5, /* struct krt_rec_device_time */
 	/* lane 0 */
 	KRT_REC_STACK = 16,   /* struct krt_rec_stack */
 	KRT_REC_MODULE = 17,  /* struct krt_rec_module: a loaded ELF object */
@@ -239,6 +240,7 @@ enum krt_mark {
 	KRT_MARK_STOPPED = 3,   /* recording stopped; value: enum krt_trouble */
 	KRT_MARK_UNWRAPPED = 4, /* value: string id "NAME@VERSION": an entry point passed through unseen */
 	KRT_MARK_EXEC = 5,
+	KRT_MARK_TIMING = 6,    /* device times are recorded from here on */
 };
 struct krt_rec_mark {
 	struct krt_rec h;
@@ -326,6 +328,19 @@ struct krt_rec_driver {
 	uint32_t exports;     /* names of the table that it has */
 	uint16_t path_len, rsv[3];
 	char path[];
+};
+
+/* When the device worked on what calls enqueued; comes any time after them, on the lane of whoever was told. */
+struct krt_rec_device_time {
+	struct krt_rec h;
+	uint32_t n, rsv;
+	uint64_t t1;
+	struct krt_device_time {
+		uint64_t call;    /* t0 of the call */
+		uint32_t lane;    /* on which it was recorded */
+		uint32_t device;  /* ordinal */
+		uint64_t start_ns, end_ns; /* as krt_rec_call.start_ns */
+	} time[];
 };
 
 struct krt_rec_params {

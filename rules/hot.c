@@ -133,6 +133,26 @@ static void redundant(const struct krt_facts *f, const struct krt_hot_facts *h, 
 	snprintf(w->exists, sizeof(w->exists), "all of it, before the call");
 }
 
+static void launch_bound(const struct krt_facts *f, const struct krt_hot_facts *h,
+			 struct krt_words *w)
+{
+	uint64_t each = f->times / f->rounds, submit = h->cost.submit_ns / f->rounds;
+	char t[3][40];
+
+	time_text(t[0], sizeof(t[0]), submit);
+	time_text(t[1], sizeof(t[1]), h->cost.service_ns / f->rounds);
+	time_text(t[2], sizeof(t[2]), submit - submit / each);
+	snprintf(MESSAGE,
+		 "launch-bound: %s of submission against %s of device service a round, %" PRIu64
+		 " launches each, in %" PRIu64 " rounds that end with %s (first launch #%" PRIu64 ")",
+		 t[0], t[1], each, f->rounds, h->target, f->cur.seq);
+	snprintf(w->fix, sizeof(w->fix),
+		 "one graph launch instead of %" PRIu64 " launches saves up to %s of the "
+		 "submission of a round; or make fewer and larger kernels",
+		 each, t[2]);
+	snprintf(w->exists, sizeof(w->exists), "not a matter of order");
+}
+
 void krt_words_hot(const struct krt_facts *f, struct krt_words *w)
 {
 	switch (f->rule) {
@@ -147,6 +167,9 @@ void krt_words_hot(const struct krt_facts *f, struct krt_words *w)
 		break;
 	case KRT_RULE_PERF_CHURN:
 		churn(f, f->hot, w);
+		break;
+	case KRT_RULE_PERF_LAUNCH_BOUND:
+		launch_bound(f, f->hot, w);
 		break;
 	case KRT_RULE_PERF_REDUNDANT_SYNC:
 		redundant(f, f->hot, w);

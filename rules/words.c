@@ -31,6 +31,7 @@ static krt_words_fn *const words[KRT_NR_RULES] = {
 	[KRT_RULE_PERF_PAGEABLE_ASYNC] = krt_words_hot,
 	[KRT_RULE_PERF_CHURN] = krt_words_hot,
 	[KRT_RULE_PERF_REDUNDANT_SYNC] = krt_words_hot,
+	[KRT_RULE_PERF_LAUNCH_BOUND] = krt_words_hot,
 	[KRT_RULE_UNFINISHED] = krt_words_unfinished,
 };
 

@@ -182,6 +182,20 @@ static inline void mark(struct world *w, unsigned what)
 	krt_engine_feed(w->e, &r.h, sizeof(r), w->lane);
 }
 
+/* The device worked on what a call enqueued (t0: its ticket). */
+static inline void device_time(struct world *w, uint64_t t0, uint64_t start, uint64_t end)
+{
+	struct {
+		struct krt_rec_device_time r;
+		struct krt_device_time t;
+	} u = {.r = {.h = {.size = sizeof(u), .kind = KRT_REC_DEVICE_TIME},
+		     .n = 1,
+		     .t1 = w->ticket++},
+	       .t = {.call = t0, .lane = w->lane, .start_ns = start, .end_ns = end}};
+
+	krt_engine_feed(w->e, &u.r.h, sizeof(u), 3);
+}
+
 /* --- everyday calls ------------------------------------------------------------------ */
 
 static inline void stream(struct world *w, uint64_t s, unsigned flags)

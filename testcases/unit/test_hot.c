@@ -658,6 +658,131 @@ Test(hot, times_not_recorded)
 	krt_engine_destroy(w.e);
 }
 
+/* --- who sets the pace --------------------------------------------------------------------- */
+
+struct pace {
+	int rounds, kernels;
+	uint64_t service, delay; /* of a kernel; from its call to its start */
+	bool late;		 /* times come when all is over */
+	int missing;		 /* the time of this kernel of each round never comes */
+};
+
+/* Rounds of kernels at 6 us a submission and a wait. */
+static void paced(struct world *w, const struct pace *p)
+{
+	struct {
+		uint64_t t0, start;
+	} all[64 * 128];
+	int n = 0, told = 0;
+
+	mark(w, KRT_MARK_TIMING);
+	for (int i = 0; i < p->rounds; i++) {
+		uint64_t free_at = 0;
+
+		for (int k = 0; k < p->kernels; k++) {
+			uint64_t t0 = w->ticket, start;
+
+			kernel_at(w, INNER, 1);
+			start = (w->now > free_at ? w->now : free_at) + p->delay;
+			free_at = start + p->service;
+			if (k + 1 == p->missing)
+				continue;
+			all[n].t0 = t0;
+			all[n++].start = start;
+		}
+		sync_at(w, SYNC);
+		for (; !p->late && told < n; told++)
+			device_time(w, all[told].t0, all[told].start, all[told].start + p->service);
+	}
+	for (; told < n; told++)
+		device_time(w, all[told].t0, all[told].start, all[told].start + p->service);
+}
+
+Test(pace, rule)
+{
+	static const struct {
+		struct pace p;
+		bool bound;
+	} row[] = {
+		{{.rounds = 20, .kernels = 120, .service = 2000}, true},
+		{{.rounds = 20, .kernels = 120, .service = 2000, .late = true}, true},
+		{{.rounds = 20, .kernels = 120, .service = 40000}, false},
+		{{.rounds = 20, .kernels = 120, .service = 5999}, true},
+		{{.rounds = 20, .kernels = 120, .service = 6000}, false},
+		{{.rounds = 15, .kernels = 120, .service = 2000}, false},
+		{{.rounds = 20, .kernels = 7, .service = 2000}, false},
+		/* something else has the device */
+		{{.rounds = 20, .kernels = 120, .service = 2000, .delay = 100000}, false},
+		{{.rounds = 20, .kernels = 120, .service = 2000, .missing = 60}, false},
+	};
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct world w;
+		const char *text;
+
+		open_sites(&w);
+		paced(&w, &row[i].p);
+		text = world_close(&w);
+		cr_expect_eq(strstr(text, "PERF-LAUNCH-BOUND:note:1") != NULL, row[i].bound, "%u: %s",
+			     i, text);
+	}
+}
+
+Test(pace, figures)
+{
+	struct pace p = {.rounds = 20, .kernels = 120, .service = 2000, .delay = 500};
+	const struct krt_finding *f = NULL;
+	struct krt_report *r;
+	struct world w;
+
+	open_sites(&w);
+	paced(&w, &p);
+	r = world_report(&w);
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->finding[i].rule == KRT_RULE_PERF_LAUNCH_BOUND)
+			f = &r->finding[i];
+	cr_assert(f);
+	cr_expect_eq(f->cost.times, 2400);
+	cr_expect_eq(f->cost.rounds, 20);
+	cr_expect_eq(f->cost.submit_ns, 20 * 720000);
+	cr_expect_eq(f->cost.service_ns, 20 * 240000);
+	cr_expect_eq(f->cost.queue_ns, 2400 * 500);
+	cr_expect_eq(f->cost.blocked_ns, KRT_UNKNOWN);
+	cr_expect(strstr(f->message, "720 us of submission against 240 us of device service"), "%s",
+		  f->message);
+	cr_expect(strstr(f->fix, "one graph launch instead of 120 launches saves up to 714 us"),
+		  "%s", f->fix);
+	cr_expect_eq(r->process[0].coverage.device_times, 2400);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
+/* A sync's own figures, once all of it is known. */
+Test(pace, sync)
+{
+	struct krt_report *r;
+	struct world w;
+
+	open_sites(&w);
+	mark(&w, KRT_MARK_TIMING);
+	for (int i = 0; i < 20; i++) {
+		uint64_t t0 = w.ticket, at;
+
+		kernel_at(&w, KERNEL, 1);
+		at = w.now;
+		fetch(&w, 4); /* a stretch of its own ends here */
+		device_time(&w, t0, at + 100, at + 40100);
+		device_time(&w, w.ticket - 3, at + 40100, at + 41100);
+		sync_at(&w, SYNC);
+	}
+	r = world_report(&w);
+	cr_expect_eq(only(r)->cost.service_ns, 20 * 41000);
+	/* the kernel 100 ns, the copy from the end of its call on */
+	cr_expect_eq(only(r)->cost.queue_ns, 20 * (100 + 40100 - 2000));
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
 /* Every allocation may fail, and memory stays flat however long a loop runs. */
 Test(hot, memory)
 {
