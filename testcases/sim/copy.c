@@ -248,6 +248,7 @@ static CUresult one(bool pt, bool async, CUstream h, struct box *b, bool ddev, b
 	if (!async) {
 		CUresult r = st->cap ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : cap_check(c);
 
+		cap_invalidate(st);
 		if (r != CUDA_SUCCESS)
 			LEAVE(r);
 	}
@@ -345,6 +346,10 @@ static CUresult peer(bool pt, bool async, CUstream h, struct box *b, CUcontext d
 	if (!place_of(b->dst, extent(b->w, b->h, b->d, b->dpitch, b->dslice), false, &b->dplace) ||
 	    !place_of(b->src, extent(b->w, b->h, b->d, b->spitch, b->sslice), false, &b->splace))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	cap_invalidate(st);
+	if (st->cap)
+		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	UNSAFE(st->ctx);
 	op = copy_op(st->ctx, b, 1);
 	if (!op)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -873,6 +878,7 @@ static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, u
 	if (!async) {
 		CUresult r = st->cap ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : cap_check(c);
 
+		cap_invalidate(st);
 		if (r != CUDA_SUCCESS)
 			LEAVE(r);
 	}

@@ -1243,10 +1243,7 @@ API(cuMemAlloc_v2, (CUdeviceptr * out, size_t size))
 	GET_CTX(c);
 	if (!out || !size)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	CUresult r = cap_check(c);
-
-	if (r != CUDA_SUCCESS)
-		LEAVE(r);
+	UNSAFE(c);
 	a = mem_dev_alloc(c, c->dev, size, 0, MEM_DEVICE);
 	if (!a)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -1266,6 +1263,7 @@ API(cuMemAllocPitch_v2, (CUdeviceptr * out, size_t *pitch, size_t w, size_t h, u
 	p = (w + 511) & ~(size_t)511;
 	if (h > SIZE_MAX / p)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
+	UNSAFE(c);
 	a = mem_dev_alloc(c, c->dev, p * h, 0, MEM_DEVICE);
 	if (!a)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -1313,6 +1311,7 @@ API(cuMemAllocManaged, (CUdeviceptr * out, size_t size, unsigned flags))
 	GET_CTX(c);
 	if (!out || !size || (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	UNSAFE(c);
 	a = map_new(c, MEM_MANAGED, size);
 	if (!a)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -1339,6 +1338,7 @@ API(cuMemFree_v2, (CUdeviceptr d))
 	a = mem_find(d);
 	if (!a || a->lo != d)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	UNSAFE(c);
 	if (a->pool && a->pool == graph_pool[a->dev]) {
 		if (!a->gm || !a->gm->live)
 			LEAVE(CUDA_ERROR_INVALID_VALUE);
@@ -1353,10 +1353,6 @@ API(cuMemFree_v2, (CUdeviceptr d))
 	}
 	if ((a->kind != MEM_DEVICE && a->kind != MEM_MANAGED) || a->opens)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	CUresult r = cap_check(c);
-
-	if (r != CUDA_SUCCESS)
-		LEAVE(r);
 	before_free(a->dev);
 	/* Others had their turn meanwhile. */
 	if (mem_find(d) != a)
@@ -1376,6 +1372,7 @@ static CUresult host_alloc(void **out, size_t size, unsigned flags)
 	GET_CTX(c);
 	if (!out || !size || flags & ~7u)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	UNSAFE(c);
 	a = map_new(c, MEM_HOST, size);
 	if (!a)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -1398,6 +1395,7 @@ API(cuMemFreeHost, (void *p))
 	a = mem_find((uint64_t)p);
 	if (!a || a->map != p || a->kind != MEM_HOST)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	UNSAFE(c);
 	before_free(-1);
 	if (mem_find((uint64_t)p) != a)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
@@ -1418,6 +1416,7 @@ static CUresult host_register(void *p, size_t size, unsigned flags)
 		LEAVE(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
 	if (mincore((void *)((uintptr_t)p & ~4095ul), 1, &vec) && errno == ENOMEM)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	UNSAFE(c);
 	a = mem_new(MEM_REGISTERED, c, c->dev, (uint64_t)p, size);
 	if (!a)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -1436,6 +1435,7 @@ API(cuMemHostUnregister, (void *p))
 	a = mem_find((uint64_t)p);
 	if (!a || a->kind != MEM_REGISTERED || a->lo != (uint64_t)p)
 		LEAVE(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	UNSAFE(c);
 	before_free(-1);
 	if (mem_find((uint64_t)p) != a)
 		LEAVE(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
@@ -2153,6 +2153,7 @@ API(cuArray3DCreate_v2, (CUarray * out, const CUDA_ARRAY3D_DESCRIPTOR *d))
 	GET_CTX(c);
 	if (!out || !d)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	UNSAFE(c);
 	r = array_new(c, d, &a);
 	if (r == CUDA_SUCCESS)
 		*out = (CUarray)a;
@@ -2207,6 +2208,7 @@ API(cuArrayDestroy, (CUarray h))
 	ENTER();
 	if (!sim_handle_is(a, SIM_ARRAY) || !a->owned)
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
+	UNSAFE(a->mem->ctx);
 	before_free(a->mem->dev);
 	if (!sim_handle_is(a, SIM_ARRAY))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
@@ -2229,6 +2231,7 @@ API(cuMipmappedArrayCreate,
 	GET_CTX(c);
 	if (!out || !d || !levels || levels > 16)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	UNSAFE(c);
 	m = sim_alloc(sizeof *m);
 	if (!m)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -2273,6 +2276,7 @@ API(cuMipmappedArrayDestroy, (CUmipmappedArray h))
 	ENTER();
 	if (!sim_handle_is(m, SIM_MIPMAP))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
+	UNSAFE(m->level[0]->mem->ctx);
 	before_free(m->level[0]->mem->dev);
 	if (!sim_handle_is(m, SIM_MIPMAP))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);

@@ -346,6 +346,11 @@ static CUresult module_load(CUmodule *out, const void *image, struct joblog *l)
 	r = image_load(image, l, &img);
 	if (r != CUDA_SUCCESS)
 		LEAVE(r);
+	r = cap_check(c);
+	if (r != CUDA_SUCCESS) {
+		image_put(img);
+		LEAVE(r);
+	}
 	/* Loading was seen to wait for the device. */
 	if (!sim_opt.documented)
 		sim_wait_device(c->dev);
@@ -423,6 +428,7 @@ API(cuModuleUnload, (CUmodule h))
 	GET_CTX(c);
 	if (!sim_handle_is(m, SIM_MODULE) || m->lib)
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
+	UNSAFE(c);
 	if (!sim_opt.documented)
 		sim_wait_device(c->dev);
 	if (!sim_handle_is(m, SIM_MODULE))

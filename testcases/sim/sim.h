@@ -427,6 +427,12 @@ CUresult cap_free(struct strm *st, CUdeviceptr d);
 CUresult cap_record(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_wait(struct ev *e, struct strm *st, unsigned flags, bool *done);
 CUresult cap_check(struct ctx *c);  /* a call that no capture may see */
+#define UNSAFE(c)                                                                                  \
+	do {                                                                                       \
+		CUresult unsafe_ = cap_check(c);                                                   \
+		if (unsafe_ != CUDA_SUCCESS)                                                       \
+			LEAVE(unsafe_);                                                            \
+	} while (0)
 CUresult cap_legacy(struct ctx *c, bool look); /* the legacy stream is used, or asked about */
 CUresult cap_event(const struct ev *e);	       /* the host asks for an event */
 bool cap_invalid(const struct strm *st);

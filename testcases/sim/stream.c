@@ -161,7 +161,6 @@ ONE(cuStreamDestroy_v2, (CUstream s), stream_destroy(s))
 static CUresult stream_sync(bool pt, CUstream h)
 {
 	struct ctx *c;
-	CUresult r;
 
 	ENTER();
 	GET_STREAM(h, pt, st);
@@ -170,14 +169,11 @@ static CUresult stream_sync(bool pt, CUstream h)
 		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	}
 	c = st->ctx;
-	if (st->legacy) {
-		r = cap_check(c);
-		if (r != CUDA_SUCCESS)
-			LEAVE(r);
+	UNSAFE(c);
+	if (st->legacy)
 		sim_wait_legacy(c);
-	} else {
+	else
 		sim_wait_stream(st);
-	}
 	LEAVE(c->error);
 }
 BOTH(cuStreamSynchronize, _ptsz, (CUstream s), stream_sync(pt, s))
@@ -195,6 +191,7 @@ static CUresult stream_query(bool pt, CUstream h)
 		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	}
 	c = st->ctx;
+	UNSAFE(c);
 	t = sim_tail(st);
 	if (!t && st->legacy && !sim_opt.documented) {
 		/* As with synchronising it: blocking streams count. */
@@ -434,6 +431,7 @@ API(cuEventQuery, (CUevent h))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	if (cap_event(e) != CUDA_SUCCESS)
 		LEAVE(CUDA_ERROR_CAPTURED_EVENT);
+	UNSAFE(e->ctx);
 	c = e->ctx;
 	if (c->error)
 		LEAVE(c->error);
@@ -457,6 +455,7 @@ API(cuEventSynchronize, (CUevent h))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	if (cap_event(e) != CUDA_SUCCESS)
 		LEAVE(CUDA_ERROR_CAPTURED_EVENT);
+	UNSAFE(e->ctx);
 	c = e->ctx;
 	if (c->error)
 		LEAVE(c->error);

@@ -1026,6 +1026,322 @@ static void user_objects(void)
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuUserObjectRetain(o, 1));
 }
 
+/* ---- what capture forbids ---- */
+
+enum unsafe_call { ALLOC, FREE, HOST_ALLOC, REGISTER, STREAM_SYNC, STREAM_QUERY, EVENT_SYNC, EVENT_QUERY,
+		   CTX_SYNC, COPY, MODULE, ARRAY, UNSAFE_CALLS };
+
+static struct {
+	CUcontext ctx;
+	CUstream idle;
+	CUevent event;
+	CUdeviceptr d, spare;
+	CUstreamCaptureMode mine, theirs; /* of the thread that calls, of the other's capture */
+	enum unsafe_call call;
+	CUresult got;
+} w;
+
+static CUresult call_it(enum unsafe_call c)
+{
+	static char page[8192];
+	CUdeviceptr p = 0;
+	CUresult r;
+	void *hp;
+	uint32_t v;
+	CUmodule m;
+	CUarray a;
+	CUDA_ARRAY_DESCRIPTOR ad = {4, 4, CU_AD_FORMAT_FLOAT, 1};
+
+	switch (c) {
+	case ALLOC:
+		return cuMemAlloc(&p, 64);
+	case FREE:
+		return cuMemFree(w.spare);
+	case HOST_ALLOC:
+		return cuMemHostAlloc(&hp, 64, 0);
+	case REGISTER:
+		r = cuMemHostRegister(page, 4096, 0);
+		return r == CUDA_SUCCESS ? cuMemHostUnregister(page) : r;
+	case STREAM_SYNC:
+		return cuStreamSynchronize(w.idle);
+	case STREAM_QUERY:
+		return cuStreamQuery(w.idle);
+	case EVENT_SYNC:
+		return cuEventSynchronize(w.event);
+	case EVENT_QUERY:
+		return cuEventQuery(w.event);
+	case CTX_SYNC:
+		return cuCtxSynchronize();
+	case COPY:
+		return cuMemcpyDtoH(&v, w.d, 4);
+	case MODULE:
+		return cuModuleLoadData(&m, ptx);
+	case ARRAY:
+		return cuArrayCreate(&a, &ad);
+	case UNSAFE_CALLS:
+		break;
+	}
+	return CUDA_ERROR_UNKNOWN;
+}
+
+static void *caller(void *unused)
+{
+	CUstreamCaptureMode m = w.mine;
+
+	CU(cuCtxSetCurrent(w.ctx));
+	CU(cuThreadExchangeStreamCaptureMode(&m));
+	w.got = call_it(w.call);
+	return unused;
+}
+
+/* Calls that are not for a capture: modes of capture and thread, the same thread and another. */
+static void unsafe_calls(void)
+{
+	enum { G = CU_STREAM_CAPTURE_MODE_GLOBAL, T = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL };
+	CUstream s;
+
+	w.ctx = test_ctx(0);
+	s = stream();
+	w.idle = stream();
+	CU(cuEventCreate(&w.event, 0));
+	CU(cuEventRecord(w.event, w.idle));
+	CU(cuMemAlloc(&w.d, 64));
+	CU(cuCtxSynchronize());
+	for (int other = 0; other < 2; other++)
+		for (int theirs = 0; theirs < 3; theirs++)
+			for (int mine = 0; mine < 3; mine++)
+				for (int c = 0; c < UNSAFE_CALLS; c++) {
+					bool forbidden;
+					CUgraph g;
+					pthread_t t;
+
+					CU(cuMemAlloc(&w.spare, 64));
+					w.call = (enum unsafe_call)c;
+					w.mine = (CUstreamCaptureMode)mine;
+					w.theirs = (CUstreamCaptureMode)theirs;
+					CU(cuStreamBeginCapture(s, w.theirs));
+					CU(cuMemsetD32Async(w.d, 1, 1, s));
+					if (other) {
+						CHECK(!pthread_create(&t, NULL, caller, NULL));
+						CHECK(!pthread_join(t, NULL));
+						forbidden = mine == G && theirs == G;
+					} else {
+						CUstreamCaptureMode m = w.mine;
+
+						CU(cuThreadExchangeStreamCaptureMode(&m));
+						w.got = call_it(w.call);
+						CU(cuThreadExchangeStreamCaptureMode(&m));
+						forbidden = mine == G ? theirs == G || theirs == T
+							    : mine == T
+								    ? theirs == G || theirs == T
+								    : false;
+					}
+					if (w.got != (forbidden ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+								: CUDA_SUCCESS))
+						fprintf(stderr, "%d %d %d %d: %d\n", other, theirs,
+							mine, c, w.got);
+					CHECK(w.got ==
+					      (forbidden ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+							 : CUDA_SUCCESS));
+					CHECK(cuStreamEndCapture(s, &g) ==
+					      (forbidden ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+							 : CUDA_SUCCESS));
+					if (!forbidden)
+						CU(cuGraphDestroy(g));
+				}
+}
+
+static void *ender(void *p)
+{
+	CUgraph g;
+
+	CU(cuCtxSetCurrent(w.ctx));
+	w.got = cuStreamEndCapture(*(CUstream *)p, &g);
+	return NULL;
+}
+
+static void capture_rules(void)
+{
+	CUstream s, t, bl;
+	CUevent e, f;
+	CUgraph g;
+	CUgraphExec x;
+	CUstreamCaptureStatus st;
+	pthread_t th;
+	CUdeviceptr d;
+
+	w.ctx = test_ctx(0);
+	s = stream();
+	t = stream();
+	CU(cuStreamCreate(&bl, 0));
+	CU(cuEventCreate(&e, 0));
+	CU(cuEventCreate(&f, 0));
+	CU(cuMemAlloc(&d, 64));
+	/* Begun twice. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	FAILS(CUDA_ERROR_ILLEGAL_STATE, cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	/* Ended by another thread: refused, and nothing is lost. */
+	CHECK(!pthread_create(&th, NULL, ender, &s));
+	CHECK(!pthread_join(th, NULL));
+	CHECK(w.got == CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+	CU(cuStreamEndCapture(s, &g));
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CHECK(!pthread_create(&th, NULL, ender, &s));
+	CHECK(!pthread_join(th, NULL));
+	CHECK(w.got == CUDA_SUCCESS);
+	/* Ended on a stream that only joined. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuEventRecord(e, s));
+	CU(cuStreamWaitEvent(t, e, 0));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, cuStreamEndCapture(t, &g));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+	/* Two captures become one. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuStreamBeginCapture(t, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuMemsetD32Async(d, 1, 1, t));
+	CU(cuEventRecord(e, t));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_MERGE, cuStreamWaitEvent(s, e, 0));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(t, &g));
+	/* An invalid capture takes nothing, and its streams are free after its end. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuEventRecord(e, s));
+	CU(cuStreamWaitEvent(t, e, 0));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamQuery(t));
+	CU(cuStreamIsCapturing(s, &st));
+	CHECK(st == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuMemsetD32Async(d, 1, 1, s));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuEventRecord(f, t));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+	CU(cuMemsetD32Async(d, 1, 1, t));
+	CU(cuStreamSynchronize(t));
+	/* An event of a capture that has ended; recorded anew it is one like any other. */
+	FAILS(CUDA_ERROR_CAPTURED_EVENT, cuEventSynchronize(e));
+	FAILS(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(e));
+	CU(cuEventRecord(e, s));
+	CU(cuEventSynchronize(e));
+	/* The legacy stream: asking is no use of it. */
+	CU(cuStreamBeginCapture(bl, CU_STREAM_CAPTURE_MODE_RELAXED));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuStreamIsCapturing(NULL, &st));
+	CU(cuStreamIsCapturing(bl, &st));
+	CHECK(st == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, cuMemsetD32Async(d, 1, 1, NULL));
+	CU(cuStreamIsCapturing(bl, &st));
+	CHECK(st == CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(bl, &g));
+	/* A capture on a non-blocking stream leaves it alone. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuMemsetD32Async(d, 1, 1, NULL));
+	/* External events: nodes, whatever they were recorded by. */
+	CU(cuEventRecord(f, t));
+	CU(cuStreamWaitEvent(s, f, CU_EVENT_WAIT_EXTERNAL));
+	CU(cuMemsetD32Async(d, 4, 1, s));
+	CU(cuEventRecordWithFlags(e, s, CU_EVENT_RECORD_EXTERNAL));
+	CU(cuStreamEndCapture(s, &g));
+	CU(cuGraphInstantiate(&x, g, 0));
+	CU(cuCtxSynchronize());
+	CU(cuMemsetD32Async(d, 3, 1, t));
+	CU(cuEventRecord(f, t));
+	CU(cuGraphLaunch(x, s));
+	CU(cuEventSynchronize(e));
+	CHECK(word(d) == 4);
+	/* What cannot be captured. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuGraphLaunch(x, s));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+	/* A stream that goes takes its capture along. */
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuEventRecord(e, s));
+	CU(cuStreamWaitEvent(t, e, 0));
+	CU(cuStreamDestroy(s));
+	CU(cuStreamSynchronize(t));
+}
+
+/* A body that is captured into its graph. */
+static void captured_body(void)
+{
+	CUcontext c = test_ctx(0);
+	CUstream s = stream();
+	CUgraph g, got;
+	CUgraphNode x;
+	CUgraphExec e;
+	CUgraphConditionalHandle h;
+	CUdeviceptr d, p;
+
+	CU(cuMemAlloc(&d, 16));
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphConditionalHandleCreate(&h, g, c, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
+	CUgraphNodeParams np = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	np.conditional = (CUDA_CONDITIONAL_NODE_PARAMS){
+		.handle = h, .type = CU_GRAPH_COND_TYPE_IF, .size = 1, .ctx = c};
+	CU(cuGraphAddNode(&x, g, NULL, NULL, 0, &np));
+	CU(cuStreamBeginCaptureToGraph(s, np.conditional.phGraph_out[0], NULL, NULL, 0,
+				       CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CU(cuMemsetD32Async(d, 5, 4, s));
+	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocAsync(&p, 64, s));
+	CU(cuStreamEndCapture(s, &got));
+	CHECK(got == np.conditional.phGraph_out[0]);
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(d) == 5);
+}
+
+/* ---- what goes wrong, goes wrong ---- */
+
+/*
+ * A launch works on the addresses that it was captured with, whoever has them:
+ * memory that was freed and given to somebody else, and a copy on another stream
+ * that nothing orders.
+ */
+static void hazards_show(void)
+{
+	test_ctx(0);
+	CUstream s = stream(), t = stream();
+	CUdeviceptr in, out, other;
+	CUgraph g;
+	CUgraphExec e;
+	uint32_t *pin;
+
+	CU(cuMemAlloc(&out, 16));
+	CU(cuMemAlloc(&in, 4096));
+	CU(cuMemHostAlloc((void **)&pin, 16, 0));
+	CU(cuMemsetD32(in, 7, 4));
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuMemcpyDtoDAsync(out, in, 16, s));
+	CU(cuStreamEndCapture(s, &g));
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuCtxSynchronize());
+	/* The launch is overtaken by a copy that it does not wait for. */
+	pin[0] = 9;
+	CU(cuGraphLaunch(e, s));
+	CU(cuMemcpyHtoDAsync(in, pin, 4, t));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(out) == 9);
+	CU(cuCtxSynchronize());
+	/* And does not see one that it ought to have waited for. */
+	pin[0] = 11;
+	CU(cuMemcpyHtoDAsync(in, pin, 4, t));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(out) == 9);
+	CU(cuCtxSynchronize());
+	/* The block has a new owner. */
+	CU(cuMemFree(in));
+	CU(cuMemAlloc(&other, 4096));
+	CHECK(other == in);
+	CU(cuMemsetD32(other, 1234, 4));
+	CU(cuCtxSynchronize());
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(out) == 1234);
+	/* Or none. */
+	CU(cuMemFree(other));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamSynchronize(s));
+	CHECK(word(out) == 0xdddddddd);
+}
+
 /* 10,000 nodes in a chain, in a fan, and in two chains that nobody orders. */
 static void many_nodes(void)
 {
@@ -1083,6 +1399,10 @@ int main(int argc, char **argv)
 		{"graph-memory", graph_memory, NULL},
 		{"graph-conditional", conditional_nodes, NULL},
 		{"graph-user-objects", user_objects, NULL},
+		{"graph-captured-body", captured_body, NULL},
+		{"graph-unsafe-calls", unsafe_calls, NULL},
+		{"graph-capture-rules", capture_rules, NULL},
+		{"graph-hazards", hazards_show, NULL},
 		{"graph-many", many_nodes, NULL},
 		{NULL, NULL, NULL},
 	};
