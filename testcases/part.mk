@@ -354,7 +354,8 @@ $(INTER_OUT)/bare-cxx: testcases/inter/bare.cc $(ABI_OUT)/fake/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -O1 -Wall -Wextra -o $@ $< -L$(ABI_OUT)/fake -lcuda
-# captures and graphs, on the simulated driver
+# captures and graphs, on the simulated driver; on a GPU by gpu/run.sh queries
+ALL += $(INTER_OUT)/graphs $(INTER_OUT)/graphs_dump
 $(INTER_OUT)/graphs: testcases/inter/graphs.c testcases/common/prog.h $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)

@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [torch] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [torch] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers torch bench torchbench}
+what=${*:-smoke race programs ptx peers queries torch bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -69,6 +69,23 @@ ptx)
 	"$B/testcases/ptx-rows" >"$OUT/ptx.txt" 2>&1
 	want $? 0 "PTX instructions as the interpreter has them" "$(tail -n 1 "$OUT/ptx.txt")"
 	head -n 40 "$OUT/ptx.txt"
+	;;
+queries)
+	timeout 300 "$B/testcases/capture-queries" >"$OUT/queries.txt" 2>&1
+	want $? 0 "queries that captures allow" ""
+	head -n 60 "$OUT/queries.txt"
+	for m in capture to_graph modes explicit more conditional heap stack fails big; do
+		timeout 60 "$B/inter/graphs" $m >"$OUT/graphs-plain.txt" 2>&1
+		code=$?
+		rm -rf "$OUT/graphs" && mkdir -m 700 "$OUT/graphs"
+		KRTSAN_SESSION=$OUT/graphs KRTSAN_OPTIONS= LD_PRELOAD=$LIB timeout 60 "$B/inter/graphs" $m \
+			>"$OUT/graphs-recorded.txt" 2>&1
+		want $? $code "graphs $m recorded" ""
+		cmp "$OUT/graphs-plain.txt" "$OUT/graphs-recorded.txt"; want $? 0 "graphs $m prints the same" ""
+		"$B/inter/graphs_dump" "$OUT/graphs" >"$OUT/graphs-$m.txt"
+		want $? 0 "graphs $m reads" "$(grep -c UNREAD "$OUT/graphs-$m.txt") unread"
+		diff "testcases/inter/graphs/$m.txt" "$OUT/graphs-$m.txt" | head -n 30
+	done
 	;;
 torch)
 	python3 testcases/gpu/train.py 20 >"$OUT/native.out" 2>"$OUT/native.err"
