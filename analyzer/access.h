@@ -40,6 +40,7 @@ enum krt_knowledge {
 	KRT_KNOW_REACH,	  /* in `past`: bytes behind a plain pointer, up to the end of its block */
 };
 
+struct krt_fgroup;
 struct krt_op_info; /* objects.h: one enqueued operation, reference counted */
 
 struct krt_access {
@@ -69,6 +70,7 @@ struct krt_space {
 	struct krt_ranges sure, may, past;
 	unsigned refs; /* mappings that lead to it */
 	uint64_t id;   /* unique in the engine */
+	struct krt_fgroup *graphs; /* graph.h: the executables that touch it; NULL: none */
 };
 
 void krt_space_init(struct krt_space *s);

@@ -312,6 +312,21 @@ static bool check(struct krt_engine *e, const struct krt_call *c, const struct c
 	return true;
 }
 
+bool krt_copy_node(struct krt_engine *e, const struct krt_call *c, const struct krt_bytes *params,
+		   struct krt_shape *dst, struct krt_shape *src)
+{
+	struct krt_call node = *c;
+	struct copy k;
+
+	memset(&k, 0, sizeof(k));
+	node.copy = *params;
+	if (!shape_3d(e, &node, &k) || overflows(&k.dst) || overflows(&k.src))
+		return false;
+	*dst = k.dst;
+	*src = k.src;
+	return true;
+}
+
 #define HOST_ROWS_MAX 65536
 
 static void host_side(struct krt_engine *e, const struct krt_call *c, struct krt_shape s, bool write)

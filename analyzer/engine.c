@@ -39,6 +39,7 @@ struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg)
 	}
 	krt_objects_init(&e->obj, &e->heap, e->order);
 	krt_memory_init(&e->mem, &e->heap);
+	krt_graph_init(e);
 	e->sweep_after = 4096;
 	e->round = 1;
 	return e;
@@ -484,6 +485,7 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 	krt_hot_finish(e);
 	krt_wait_sites_finish(e);
 	krt_unfinished_finish(e, !trouble && !dropped && !e->malformed && !e->heap.failed);
+	krt_graph_finish(e);
 	trouble_reasons(e, trouble);
 	e->cov.dropped += dropped;
 	if (dropped)
@@ -528,6 +530,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_capture_free(e);
 	krt_storm_free(e);
 	krt_launch_free(e);
+	krt_graph_free_all(e);
 	for (uint32_t i = 0; i < e->lanes; i++)
 		krt_heap_free(&e->heap, e->lane[i].declared,
 			      e->lane[i].declared_cap * sizeof(*e->lane[i].declared));

@@ -31,6 +31,7 @@
 
 #include "decode.h"
 #include "engine.h"
+#include "graph.h"
 #include "heap.h"
 #include "loop.h"
 #include "memory.h"
@@ -79,6 +80,9 @@ struct krt_pair {
 	struct krt_block *owner;   /* counted; former owner of the bytes, NULL: none */
 	uint64_t from, end;	   /* addresses shared; equal: not known */
 	bool same_op;
+	/* which node of a launch it is; NULL: that side is no launch of a graph */
+	const struct krt_footprint *cur_fp, *prev_fp;
+	uint32_t cur_node, prev_node;
 	uint32_t next; /* of the same earlier operation, 0: none */
 };
 
@@ -158,6 +162,7 @@ struct krt_engine {
 	bool judge;		     /* its accesses are judged and remembered */
 
 	struct krt_wait_memory host_waits;
+	struct krt_graphs graphs;
 
 	unsigned captures;		    /* ever */
 	struct krt_capture_info *capturing; /* those that have not ended */
@@ -322,17 +327,72 @@ void krt_pool_sweep(struct krt_engine *e);
 /* --- copy.c, invoke.c, life.c --------------------------------------------------- */
 
 void krt_copy_op(struct krt_engine *e, const struct krt_call *c);
+/* Both sides of a copy node (CUDA_MEMCPY3D).  False: it is too short, or reaches beyond 2^64. */
+bool krt_copy_node(struct krt_engine *e, const struct krt_call *c, const struct krt_bytes *params,
+		   struct krt_shape *dst, struct krt_shape *src);
 void krt_launch_op(struct krt_engine *e, const struct krt_call *c);
 void krt_launch_note(struct krt_engine *e, const struct krt_call *c);
 /* Id of the kernel that a launch names, 0: not known. */
 uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c);
+/* What a kernel touches, by the first tier that tells: see invoke.c. */
+struct krt_kernel_access {
+	uint64_t addr, len; /* len 0: a pointer of which nothing else is known */
+	unsigned kind;	    /* enum krt_access_kind */
+	enum krt_knowledge know;
+};
+typedef void krt_kernel_fn(void *user, const struct krt_kernel_access *a);
+struct krt_kernel_params {
+	uint32_t kernel;
+	const uint8_t *bytes;
+	uint32_t len;
+	bool known;
+	uint32_t grid[3], block[3];
+};
+/* What the thread has declared for the stream, without using it up.  False: nothing. */
+bool krt_kernel_declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+			 krt_kernel_fn *fn, void *user);
+/* The other tiers.  is_memory: which words of the parameters lead to memory. */
+bool krt_kernel_from_file(struct krt_engine *e, const struct krt_kernel_params *p,
+			  krt_kernel_fn *fn, void *user);
+void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
+		     bool (*is_memory)(void *user, uint64_t addr), krt_kernel_fn *fn, void *user);
 void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, size_t len);
 void krt_launch_free(struct krt_engine *e);
 void krt_life_op(struct krt_engine *e, const struct krt_call *c);
 
-/* --- graph.c ------------------------------------------------------------------- */
+/* --- graph.c, graph_node.c, footprint.c ------------------------------------------ */
 
 void krt_graph_op(struct krt_engine *e, const struct krt_call *c);
+/* The call in hand was captured on s and became a node. */
+void krt_graph_captured(struct krt_engine *e, struct krt_stream_info *s);
+/* An operation (stream NULL: the host) touches keys of mem's space: it meets launches. */
+struct krt_graph_touch {
+	struct krt_op_info *op;
+	struct krt_stream_info *stream;
+	struct krt_mem *mem;
+	unsigned kind; /* enum krt_access_kind */
+	enum krt_knowledge know;
+	const struct krt_touch *touch; /* NULL: ordered as its stream is */
+	bool forget;
+};
+void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
+		    uint64_t end);
+/* The CPU reads or writes. */
+void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
+			 uint64_t from, uint64_t end, bool write);
+/* Memory ends (heap: a range of the program's heap), judged against launches before it does. */
+void krt_graph_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
+		    struct krt_mem *mem, enum krt_rule_id rule);
+void krt_graph_heap_end(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
+			uint64_t addr, uint64_t len);
+/* A pool handed out a block; its `capture` is set. */
+void krt_graph_block_made(struct krt_engine *e, struct krt_block *b);
+/* Memory was mapped. */
+void krt_graph_mapped(struct krt_engine *e, struct krt_mem *mem);
+void krt_graph_sweep(struct krt_engine *e);
+void krt_graph_init(struct krt_engine *e);
+void krt_graph_finish(struct krt_engine *e);
+void krt_graph_free_all(struct krt_engine *e);
 
 /* --- capture.c ----------------------------------------------------------------- */
 
@@ -399,12 +459,18 @@ void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t
 		   struct krt_buffer *b);
 void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
 /* Where knowledge of an access comes from, as the report says it. */
-const char *krt_know_text(unsigned know);
 /* The gathered pairs become findings. */
 void krt_pairs_flush(struct krt_engine *e);
 /* A finding without a pair of operations; facts complete but for names. */
 void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape,
 	      uint32_t alloc_stack);
+/* Where knowledge of an access comes from, as the report says it. */
+const char *krt_know_text(unsigned know);
+/* A call's name; of a note what it means. */
+const char *krt_api_text(unsigned api);
+/* The same for memory whose end is part of it. */
+void krt_find_life(struct krt_engine *e, const struct krt_facts *facts,
+		   const struct krt_finding *shape, uint32_t alloc_stack, uint32_t freed_stack);
 int krt_judge_report(const struct krt_engine *e, struct krt_report *r);
 void krt_judge_free(struct krt_engine *e);
 

@@ -56,9 +56,9 @@ struct krt_owner {
 	bool block;		/* a pool's block */
 	bool ended;
 	bool heap;	    /* ended as a range of the heap (free, munmap), not by a CUDA call */
+	bool recycled;	    /* a block of a capture: somebody outside of it has its bytes now */
 	uint64_t base, size; /* addresses; of an array: its handle */
 	uint64_t space, off; /* the memory itself: id of its space, first byte in it */
-	uint64_t pool;	     /* blocks */
 	unsigned capture;    /* blocks: of the capture it was handed out in, 0: none */
 	struct krt_origin made, freed;
 	char *name; /* krtsan_name(), or NULL */
@@ -72,19 +72,20 @@ struct krt_owner {
 struct krt_owners {
 	struct krt_heap *heap;
 	struct krt_tree heap_ranges; /* of pageable memory, by base */
-	struct krt_tree loose;	     /* ended, but their addresses may come back: by base */
+	struct krt_tree loose; /* ended, but what comes to their addresses matters: by base */
+	uint64_t heap_max, loose_max; /* sizes */
 	uint32_t serial;
 };
 void krt_owner_unref(struct krt_owners *all, struct krt_owner *o);
+void krt_owner_forget(struct krt_owner *o); /* no longer found by address */
 /* An owner as a finding's buffer, [from, end) in it; strings are constants or the owner's. */
 void krt_owner_buffer(const struct krt_owner *o, uint64_t from, uint64_t end,
 		      struct krt_buffer *b);
 
 /* --- what a node touches --------------------------------------------------------------- */
 
-#define KRT_SPACE_PAGEABLE 1
-#define KRT_SPACE_UNKNOWN  2
-#define KRT_SPACE_GRAPH	   3 /* memory of graphs themselves (alloc nodes): key is the address */
+/* Beside those of memory.h: memory of graphs themselves (alloc nodes); the key is the address. */
+#define KRT_SPACE_GRAPH 3
 
 enum krt_gaccess_role {
 	KRT_GROLE_COPY_SRC,
@@ -197,4 +198,170 @@ const char *krt_gnode_text(const struct krt_engine *e, const struct krt_graph_im
 /* Name of a kernel node's kernel, "cuMemcpy..." of others: what stands as an operation's api. */
 const char *krt_gnode_api(const struct krt_engine *e, const struct krt_graph_image *g, uint32_t node,
 			  char *buf, size_t len);
+/* --- the engine's part ------------------------------------------------------------- */
+
+/* A node of a template, as long as that lives. */
+struct krt_gentry {
+	uint64_t handle, graph;
+	uint16_t type;
+	struct krt_gset *set;
+	struct krt_node own; /* alloc nodes: key is the address, bytes of it */
+	uint64_t bytes;	     /* 0: not in the tree */
+	struct krt_gentry *prev, *next; /* of the same graph, in the order that they were made */
+	UT_hash_handle hh;
+};
+struct krt_gtemplate {
+	uint64_t handle, parent; /* parent: the graph in whose child node it lies, 0: none */
+	bool children;
+	struct krt_gentry *first, *last;
+	struct krt_gtemplate *drop; /* the next one to go */
+	UT_hash_handle hh;
+};
+
+/*
+ * What an executable touches, immutable: by space, lists of disjoint segments by
+ * how, each with a node that stands for it; and the owners that it names.
+ */
+enum krt_flist {
+	KRT_FL_COPY_READ,
+	KRT_FL_COPY_WRITE, /* sets too */
+	KRT_FL_KERNEL_READ,
+	KRT_FL_KERNEL_WRITE,
+	KRT_FL_KERNEL_ATOMIC,
+	KRT_FL_POINTER, /* of a kernel of which no more is known */
+	KRT_FLISTS
+};
+struct krt_fseg {
+	uint64_t from, end; /* keys of the space */
+	uint32_t node;
+	uint8_t know;
+};
+struct krt_fgroup {
+	struct krt_footprint *fp;
+	struct krt_space *space; /* NULL: gone */
+	uint64_t id;		 /* of the space */
+	uint64_t addr;		 /* of an allocation in it; of an array: its handle */
+	struct krt_fgroup *prev, *next;
+	uint32_t at[KRT_FLISTS], count[KRT_FLISTS]; /* in fp->seg */
+};
+struct krt_owner_use {
+	struct krt_footprint *fp;
+	struct krt_owner *owner;
+	struct krt_owner_use *prev, *next; /* of the owner */
+	struct krt_owner_use *next_stale;  /* of the footprint */
+	uint64_t from, end;		   /* addresses of the access that stands for it */
+	uint32_t node;
+	uint8_t know, role, kind;
+	bool stale, reported;
+};
+struct krt_footprint {
+	unsigned refs;
+	uint32_t id;
+	struct krt_exec *exec; /* NULL: replaced, or its executable is gone */
+	struct krt_graph_image *image;
+	struct krt_gset **set; /* of each node */
+	struct krt_fseg *seg;
+	struct krt_fgroup *group; /* by id of the space */
+	struct krt_owner_use *use;
+	uint32_t segs, segs_cap, groups, uses;
+	struct krt_owner_use *stale;
+	bool stack; /* a node names memory on a stack */
+	struct krt_op_info *flight; /* the latest launch with it, NULL: none, or settled */
+	struct krt_footprint *prev, *next; /* in flight */
+};
+
+/* An operation that meets the next launch, unless it is ordered by then. */
+struct krt_pending {
+	struct krt_op_info *op;
+	uint64_t space, from, end; /* keys */
+	uint64_t addr;		   /* of the memory */
+	uint32_t node;
+	uint8_t kind, know, node_know, list;
+	uint8_t confidence;
+};
+#define KRT_PENDING_MAX 32
+
+struct krt_ghandle {
+	uint64_t node;
+	uint32_t place;
+};
+struct krt_exec {
+	uint64_t handle;
+	struct krt_origin made;
+	struct krt_graph_image *image; /* as instantiated; NULL: not read */
+	struct krt_gset **set;	       /* of each node, after updates */
+	uint8_t *off;		       /* disabled nodes */
+	struct krt_ghandle *index;     /* places by handle */
+	uint32_t *events;	       /* places of event nodes */
+	uint32_t nevents, events_cap;
+	struct krt_footprint *fp;
+	bool dirty; /* updated: fp is rebuilt at the next launch */
+	struct krt_snapshot *last; /* of the latest launch */
+	uint64_t launches;
+	struct krt_pending pend[KRT_PENDING_MAX];
+	uint32_t npend;
+	UT_hash_handle hh;
+};
+
+/* Do two footprints meet?  Worked out once. */
+struct krt_fmeet {
+	uint64_t key; /* ids, the smaller one first */
+	bool any;
+	uint8_t confidence, list[2], know[2];
+	uint32_t node[2];
+	uint64_t space, from, end;
+	UT_hash_handle hh;
+};
+#define KRT_FMEETS_MAX 65536
+
+struct krt_graphs {
+	struct krt_owners owners;
+	struct krt_gentry *nodes;
+	struct krt_gtemplate *templates;
+	struct krt_tree own; /* krt_gentry.own */
+	struct krt_exec *execs;
+	struct krt_footprint *flying; /* footprints with a launch in flight */
+	struct krt_fmeet *meets;
+	uint32_t nmeets, footprints;
+	uint64_t steps; /* work done by launches and by operations that meet them, for tests */
+};
+
+/* --- graph_node.c: sets and the store of nodes --- */
+
+struct krt_gset *krt_gset_ref(struct krt_gset *s);
+/* The set of a node as it would be made now; stream: whose declared accesses are its, or NULL. */
+struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
+			      const struct krt_graph_image *g, unsigned type, const void *payload,
+			      uint32_t len, struct krt_stream_info *s);
+const char *krt_gset_text(const struct krt_engine *e, unsigned type, const struct krt_gset *s,
+			  char *buf, size_t len);
+const char *krt_gset_api(const struct krt_engine *e, unsigned type, const struct krt_gset *s,
+			 char *buf, size_t len);
+/* Templates: created, cloned, destroyed, nodes added, set, destroyed. */
+void krt_gnode_op(struct krt_engine *e, const struct krt_call *c);
+/* fn for every owner of heap memory, or every loose one, that overlaps [from, end). */
+void krt_owners_each(struct krt_owners *all, bool loose, uint64_t from, uint64_t end,
+		     void (*fn)(void *user, struct krt_owner *o), void *user);
+void krt_owner_ends(void *engine, struct krt_owner *o);
+void krt_gnodes_free(struct krt_engine *e);
+
+/* --- footprint.c --- */
+
+/* Of what the executable's enabled nodes touch now.  NULL: no memory. */
+struct krt_footprint *krt_footprint_new(struct krt_engine *e, struct krt_exec *x);
+void krt_footprint_unref(struct krt_engine *e, struct krt_footprint *f);
+/* No longer that of its executable; launches in flight go on. */
+void krt_footprint_retire(struct krt_engine *e, struct krt_footprint *f);
+/* The launch op of it is in flight. */
+void krt_footprint_fly(struct krt_engine *e, struct krt_footprint *f, struct krt_op_info *op);
+/* What is live and not settled and meets it becomes pending. */
+void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x);
+/* Everything that meets the launch op and is not ordered before it. */
+void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op);
+void krt_footprint_mark(struct krt_owner *o); /* its uses are stale */
+struct krt_fgroup *krt_footprint_group(const struct krt_footprint *f, uint64_t space);
+void krt_footprint_space_ends(void *engine, struct krt_space *s);
+void krt_footprints_free(struct krt_engine *e);
+void krt_pending_clear(struct krt_engine *e, struct krt_exec *x);
+
 #endif

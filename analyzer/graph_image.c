@@ -364,7 +364,7 @@ void krt_graph_image_unref(struct krt_graph_image *g)
 /* --- owners and sets --------------------------------------------------------------------- */
 
 /* Owners of one base hang on the first of them. */
-static void out_of_tree(struct krt_owner *o)
+void krt_owner_forget(struct krt_owner *o)
 {
 	struct krt_node *n = o->in ? krt_tree_floor(o->in, o->base) : NULL;
 	struct krt_owner *first = n ? krt_entry(n, struct krt_owner, node) : NULL;
@@ -388,7 +388,7 @@ void krt_owner_unref(struct krt_owners *all, struct krt_owner *o)
 {
 	if (!o || --o->refs)
 		return;
-	out_of_tree(o);
+	krt_owner_forget(o);
 	krt_heap_freestr(all->heap, o->name);
 	krt_heap_free(all->heap, o, sizeof(*o));
 }

@@ -32,16 +32,11 @@ void krt_launch_note(struct krt_engine *e, const struct krt_call *c)
 	d->flags = c->flags;
 }
 
-static void touch_declared(struct krt_engine *e, struct krt_op_info *op, uint64_t addr,
-			   uint64_t len, unsigned flags, enum krt_knowledge know)
+/* One call for each way in which [addr, addr+len) is touched. */
+static void by_flags(uint64_t addr, uint64_t len, unsigned flags, enum krt_knowledge know,
+		     krt_kernel_fn *fn, void *user)
 {
-	struct krt_touch t = {.op = op, .stream = op->stream, .know = know};
-	struct krt_shape s = {.addr = addr,
-			      .width = len,
-			      .rows = 1,
-			      .pitch = len,
-			      .slices = 1,
-			      .slice_pitch = len};
+	struct krt_kernel_access a = {.addr = addr, .len = len, .know = know};
 	/* KRTSAN_* of the annotation header, KRT_KERNELS_* of the kernels file */
 	static const struct {
 		unsigned flag, kind;
@@ -56,14 +51,14 @@ static void touch_declared(struct krt_engine *e, struct krt_op_info *op, uint64_
 		flags = 4;
 	for (unsigned i = 0; i < 3; i++)
 		if (flags & kinds[i].flag) {
-			t.kind = kinds[i].kind;
-			krt_touch_shape(e, &t, &s);
+			a.kind = kinds[i].kind;
+			fn(user, &a);
 		}
 }
 
-/* Takes what the thread declared for the stream: judged when op is given, dropped when not. */
+/* fn NULL: it is only looked whether there is anything; drop: it is used up. */
 static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-		     struct krt_op_info *op)
+		     bool drop, krt_kernel_fn *fn, void *user)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
 	uint32_t n = 0;
@@ -74,16 +69,23 @@ static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_
 
 		/* 0, 1 and 2 mean what they mean to the launch's context and thread */
 		if (krt_stream_get(&e->obj, d->stream, s->ctx, l->thread, false) != s) {
-			l->declared[n++] = *d;
+			if (drop)
+				l->declared[n++] = *d;
 			continue;
 		}
 		any = true;
-		if (op && d->addr && d->len)
-			touch_declared(e, op, d->addr, d->len, d->flags, KRT_KNOW_ANNOTATION);
+		if (fn && d->addr && d->len)
+			by_flags(d->addr, d->len, d->flags, KRT_KNOW_ANNOTATION, fn, user);
 	}
-	if (l)
+	if (l && drop)
 		l->ndeclared = n;
 	return any;
+}
+
+bool krt_kernel_declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+			 krt_kernel_fn *fn, void *user)
+{
+	return declared(e, c, s, false, fn, user);
 }
 
 /* --- parameters --------------------------------------------------------------------- */
@@ -119,21 +121,9 @@ void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, siz
 	krt_heap_free(heap, p, sizeof(*p));
 }
 
-/* Blocks, and threads of a block. */
-struct launch_size {
-	uint32_t grid[3], block[3];
-};
-
-struct params {
-	uint32_t kernel;
-	const uint8_t *bytes;
-	uint32_t len;
-	bool known;
-};
-
-static struct params params_of(struct krt_engine *e, const struct krt_call *c)
+static struct krt_kernel_params params_of(struct krt_engine *e, const struct krt_call *c)
 {
-	struct params p = {0};
+	struct krt_kernel_params p = {0};
 	struct krt_params head;
 	struct krt_shared *shared;
 	uint32_t id;
@@ -144,7 +134,10 @@ static struct params params_of(struct krt_engine *e, const struct krt_call *c)
 		memcpy(&id, c->params.data, 4);
 		HASH_FIND(hh, e->shared, &id, sizeof(id), shared);
 		if (shared)
-			p = (struct params){shared->kernel, shared->bytes, shared->len, true};
+			p = (struct krt_kernel_params){.kernel = shared->kernel,
+						       .bytes = shared->bytes,
+						       .len = shared->len,
+						       .known = true};
 	} else if (c->params_kind == KRT_BLOB_PARAMS && c->params.len >= sizeof(head)) {
 		memcpy(&head, c->params.data, sizeof(head));
 		p.kernel = head.kernel;
@@ -162,7 +155,7 @@ uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c)
 	return params_of(e, c).kernel;
 }
 
-static uint64_t params_hash(const struct params *p)
+static uint64_t params_hash(const struct krt_kernel_params *p)
 {
 	uint64_t h = p->kernel, w;
 
@@ -175,7 +168,7 @@ static uint64_t params_hash(const struct params *p)
 	return h;
 }
 
-static uint64_t word_at(const struct params *p, uint32_t off)
+static uint64_t word_at(const struct krt_kernel_params *p, uint32_t off)
 {
 	uint64_t v;
 
@@ -183,17 +176,11 @@ static uint64_t word_at(const struct params *p, uint32_t off)
 	return v;
 }
 
-static bool pointer_like(const struct krt_engine *e, uint64_t v)
-{
-	return v > 4096 && (krt_mem_at(&e->mem, v) || krt_mem_freed_at(&e->mem, v));
-}
-
-/* fn for every word of the parameters that leads to memory; plain: it is the whole parameter. */
-static void scan(struct krt_engine *e, const struct params *p, struct krt_op_info *op,
-		 void (*fn)(struct krt_engine *e, struct krt_op_info *op, uint64_t value,
-			    bool plain))
+void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
+		     bool (*is_memory)(void *user, uint64_t addr), krt_kernel_fn *fn, void *user)
 {
 	const struct krt_kernel_info *k = krt_kernel_get(&e->obj, p->kernel);
+	struct krt_kernel_access a = {.kind = KRT_ACC_UNKNOWN};
 
 	if (!k || !p->known || k->nparams == KRT_PARAMS_UNKNOWN)
 		return;
@@ -202,45 +189,41 @@ static void scan(struct krt_engine *e, const struct params *p, struct krt_op_inf
 
 		if (off > p->len || size > p->len - off)
 			continue;
+		a.know = size == 8 ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
 		for (uint32_t at = 0; at + 8 <= size; at += 8) {
-			uint64_t v = word_at(p, off + at);
-
-			if (pointer_like(e, v))
-				fn(e, op, v, size == 8);
+			a.addr = word_at(p, off + at);
+			if (a.addr > 4096 && is_memory(user, a.addr))
+				fn(user, &a);
 		}
 	}
-}
-
-static void spin(struct krt_engine *e, struct krt_op_info *op, uint64_t value, bool plain)
-{
-	(void)plain;
-	krt_flag_touch(e, op->stream, value);
 }
 
 /* --- the kernels file ------------------------------------------------------------------ */
 
 struct from_file {
-	struct krt_engine *e;
-	struct krt_op_info *op;
+	krt_kernel_fn *fn;
+	void *user;
 };
 
 static void file_access(void *user, const struct krt_kernels_access *a)
 {
 	struct from_file *f = user;
+	struct krt_kernel_access pointer = {
+		.addr = a->addr, .kind = KRT_ACC_UNKNOWN, .know = KRT_KNOW_POINTER};
 
 	/* a role without an extent is no more than a pointer */
 	if (!a->len)
-		krt_touch_pointer(f->e, f->op, a->addr, true);
+		f->fn(f->user, &pointer);
 	else
-		touch_declared(f->e, f->op, a->addr, a->len, a->role, KRT_KNOW_KERNELS_FILE);
+		by_flags(a->addr, a->len, a->role, KRT_KNOW_KERNELS_FILE, f->fn, f->user);
 }
 
-static bool from_kernels_file(struct krt_engine *e, struct krt_op_info *op, const struct params *p,
-			      const struct launch_size *size)
+bool krt_kernel_from_file(struct krt_engine *e, const struct krt_kernel_params *p,
+			  krt_kernel_fn *fn, void *user)
 {
 	struct krt_kernel_info *k =
 		e->cfg.kernels && p->known ? krt_kernel_get(&e->obj, p->kernel) : NULL;
-	struct from_file user = {.e = e, .op = op};
+	struct from_file f = {.fn = fn, .user = user};
 	struct krt_kernels_launch l;
 
 	if (!k)
@@ -253,37 +236,82 @@ static bool from_kernels_file(struct krt_engine *e, struct krt_op_info *op, cons
 		return false;
 	l = (struct krt_kernels_launch){
 		.param = k->param, .nparams = k->nparams, .params = p->bytes, .len = p->len};
-	memcpy(l.grid, size->grid, sizeof(l.grid));
-	memcpy(l.block, size->block, sizeof(l.block));
-	return krt_kernels_eval(k->line, &l, file_access, &user) == KRT_KERNELS_DECLARED;
+	memcpy(l.grid, p->grid, sizeof(l.grid));
+	memcpy(l.block, p->block, sizeof(l.block));
+	return krt_kernels_eval(k->line, &l, file_access, &f) == KRT_KERNELS_DECLARED;
 }
 
 /* --- launches ------------------------------------------------------------------------ */
 
-static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
-			 const struct params *p, const struct launch_size *size)
+struct on_op {
+	struct krt_engine *e;
+	struct krt_op_info *op;
+};
+
+static void touch_access(void *user, const struct krt_kernel_access *a)
 {
+	struct on_op *o = user;
+	struct krt_touch t = {
+		.op = o->op, .stream = o->op->stream, .kind = a->kind, .know = a->know};
+	struct krt_shape s = {.addr = a->addr,
+			      .width = a->len,
+			      .rows = 1,
+			      .pitch = a->len,
+			      .slices = 1,
+			      .slice_pitch = a->len};
+
+	if (a->len)
+		krt_touch_shape(o->e, &t, &s);
+	else
+		krt_touch_pointer(o->e, o->op, a->addr, a->know == KRT_KNOW_POINTER);
+}
+
+static void spin(void *user, const struct krt_kernel_access *a)
+{
+	struct on_op *o = user;
+
+	krt_flag_touch(o->e, o->op->stream, a->addr);
+}
+
+static bool pointer_like(void *user, uint64_t v)
+{
+	struct on_op *o = user;
+
+	return krt_mem_at(&o->e->mem, v) || krt_mem_freed_at(&o->e->mem, v);
+}
+
+static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
+			 const struct krt_kernel_params *p)
+{
+	struct on_op o = {.e = e, .op = op};
+
 	/* a flag that another stream sets may be what it waits for: given up quietly */
 	if (e->flags)
-		scan(e, p, op, spin);
-	if (declared(e, c, op->stream, op) || from_kernels_file(e, op, p, size)) {
+		krt_kernel_scan(e, p, pointer_like, spin, &o);
+	if (declared(e, c, op->stream, true, touch_access, &o) ||
+	    krt_kernel_from_file(e, p, touch_access, &o)) {
 		e->cov.kernels_declared++;
 		return;
 	}
 	e->cov.kernels_unknown++;
-	scan(e, p, op, krt_touch_pointer);
+	krt_kernel_scan(e, p, pointer_like, touch_access, &o);
 }
+
+/* Blocks, and threads of a block. */
+struct launch_size {
+	uint32_t grid[3], block[3];
+};
 
 static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
 		   bool coop, const struct launch_size *size)
 {
-	struct params p = params_of(e, c);
+	struct krt_kernel_params p = params_of(e, c);
 	struct krt_op_info *op;
 
 	if (!s)
 		return;
-	if (!c->ok || krt_capturing(e, s)) {
-		declared(e, c, s, NULL);
+	if (!c->ok || krt_capturing(e, s)) { /* a captured one belongs to its node now */
+		declared(e, c, s, true, NULL, NULL);
 		return;
 	}
 	e->cov.launches++;
@@ -293,7 +321,9 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 		return;
 	op->kernel = p.kernel;
 	op->coop = coop;
-	touch_kernel(e, c, op, &p, size);
+	memcpy(p.grid, size->grid, sizeof(p.grid));
+	memcpy(p.block, size->block, sizeof(p.block));
+	touch_kernel(e, c, op, &p);
 	krt_op_unref(&e->heap, op);
 	krt_site_work(e, c);
 	krt_hot_launch(e, c, p.kernel, params_hash(&p));
@@ -388,7 +418,8 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 				return;
 			op->coop = true;
 			e->cov.launches++;
-			if (declared(e, c, s[i], op))
+			if (declared(e, c, s[i], true, touch_access,
+				     &(struct on_op){.e = e, .op = op}))
 				e->cov.kernels_declared++;
 			else
 				e->cov.kernels_unknown++;

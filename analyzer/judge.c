@@ -89,7 +89,7 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 /* --- names ------------------------------------------------------------------------ */
 
 /* The call's name; notes may come from a feed: what they mean. */
-static const char *api_base(unsigned api)
+const char *krt_api_text(unsigned api)
 {
 	if (api >= KRT_NR_APIS)
 		return "?";
@@ -120,7 +120,7 @@ static const char *op_api(const struct krt_engine *e, const struct krt_op_info *
 		snprintf(buf, len, "kernel %s", k->name);
 		return buf;
 	}
-	return api_base(op->api);
+	return krt_api_text(op->api);
 }
 
 const char *krt_know_text(unsigned know)
@@ -171,11 +171,11 @@ void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t
 		b->len = end - from;
 	}
 	if (m->made.seq) {
-		b->allocated_by = api_base(m->made.api);
+		b->allocated_by = krt_api_text(m->made.api);
 		b->allocated_seq = m->made.seq;
 	}
 	if (m->freed.seq) {
-		b->freed_by = api_base(m->freed.api);
+		b->freed_by = krt_api_text(m->freed.api);
 		b->freed_seq = m->freed.seq;
 	}
 }
@@ -190,10 +190,10 @@ static void buffer_of_block(const struct krt_block *b, const struct krt_block *f
 	out->size = b->size;
 	if (p->from < p->end)
 		out->offset = p->from - b->node.key;
-	out->allocated_by = api_base(b->made.api);
+	out->allocated_by = krt_api_text(b->made.api);
 	out->allocated_seq = b->made.seq;
 	f->alloc_stack = b->made.stack;
-	out->freed_by = freed && freed->freed.seq ? api_base(freed->freed.api) : NULL;
+	out->freed_by = freed && freed->freed.seq ? krt_api_text(freed->freed.api) : NULL;
 	out->freed_seq = freed ? freed->freed.seq : 0;
 	f->freed_stack = freed ? freed->freed.stack : 0;
 }
@@ -421,14 +421,14 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 		old && old->alloc_op ? old->alloc_op->stream : NULL;
 
 	if (b && (!old || b->serial > old->serial)) {
-		f->handed_by = api_base(b->made.api);
+		f->handed_by = krt_api_text(b->made.api);
 		f->handed_seq = b->made.seq;
 	}
 	if (b && b->pool)
 		f->pool = b->pool->name;
 	if (!old && b && b->came_back.seq && b->came_back.seq < p->prev->seq) {
 		f->stale = true;
-		f->freed_by = api_base(b->came_back.api);
+		f->freed_by = krt_api_text(b->came_back.api);
 		f->freed_seq = b->came_back.seq;
 	}
 	if (!old)
@@ -438,7 +438,7 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 	if (old->pool && old->pool->name)
 		f->pool = old->pool->name;
 	if (old->freed.seq) {
-		f->freed_by = api_base(old->freed.api);
+		f->freed_by = krt_api_text(old->freed.api);
 		f->freed_seq = old->freed.seq;
 	}
 	f->at_home = s && s == p->prev->stream;
@@ -462,14 +462,20 @@ static uint64_t op_print(const struct krt_engine *e, uint64_t h, const struct kr
 
 	if (!op)
 		return mix(h, 0);
-	h = mix_text(h, api_base(op->api));
+	h = mix_text(h, krt_api_text(op->api));
 	return k ? mix_text(h, k->name) : h;
+}
+
+static const char *node_text(const struct krt_engine *e, const struct krt_footprint *f,
+			     uint32_t node, char *buf, size_t len)
+{
+	return f ? krt_gset_text(e, f->image->node[node].type, f->set[node], buf, len) : NULL;
 }
 
 static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 {
 	char cur_api[256], prev_api[256], cur_stream[160], prev_stream[160], other[160],
-		buffer[256], home[160];
+		buffer[256], home[160], cur_node[320], prev_node[320];
 	struct krt_facts facts = {.rule = p->rule, .confidence = p->confidence, .view = p->view};
 	const struct krt_block *b = block_of_pair(e, p);
 	struct krt_found *f;
@@ -487,8 +493,8 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	print = op_print(e, op_print(e, print, p->cur), p->prev);
 	if (p->mem) {
 		print = mix_text(print, krt_mem_kind_name(p->mem->kind));
-		print = mix_text(print, b		  ? api_base(b->made.api)
-					: p->mem->made.seq ? api_base(p->mem->made.api)
+		print = mix_text(print, b		  ? krt_api_text(b->made.api)
+					: p->mem->made.seq ? krt_api_text(p->mem->made.api)
 							   : "");
 		krt_buffer_of(e, p->mem, p->from, p->end, &f->f.buffer);
 		f->alloc_stack = p->mem->made.seq ? p->mem->made.stack : 0;
@@ -513,6 +519,8 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 		order_facts(e, p->cur, p->prev, &facts, other, sizeof(other));
 	}
 	facts.same_op = p->same_op;
+	facts.cur.node = node_text(e, p->cur_fp, p->cur_node, cur_node, sizeof(cur_node));
+	facts.prev.node = node_text(e, p->prev_fp, p->prev_node, prev_node, sizeof(prev_node));
 	set_texts(e, &f->f, &facts);
 }
 
@@ -532,8 +540,8 @@ void krt_pairs_flush(struct krt_engine *e)
 	e->round++;
 }
 
-void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape,
-	      uint32_t alloc_stack)
+void krt_find_life(struct krt_engine *e, const struct krt_facts *facts,
+		   const struct krt_finding *shape, uint32_t alloc_stack, uint32_t freed_stack)
 {
 	enum krt_level level;
 	struct krt_found *f;
@@ -543,9 +551,12 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 
 	key = mix_text(mix_text(key, facts->cur.api), facts->prev.api);
 	key = mix_text(key, shape->buffer.allocated_by);
+	key = mix(key, facts->note);
 	f = admit(e, key, facts->rule, facts->confidence, facts->view);
 	if (!f)
 		return;
+	if (facts->note)
+		f->f.level = KRT_LEVEL_NOTE;
 	count = f->f.count;
 	print = mix_text(mix_text(mix_text(14695981039346656037ull, krt_rules[facts->rule].id),
 				  facts->cur.api),
@@ -560,6 +571,7 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 	f->f.count = count;
 	f->f.fingerprint = print;
 	f->alloc_stack = alloc_stack;
+	f->freed_stack = freed_stack;
 	f->f.current.api = take(e, shape->current.api);
 	f->f.current.kernel = take(e, shape->current.kernel);
 	f->f.current.stream = take(e, shape->current.stream);
@@ -568,6 +580,12 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 	f->f.previous.stream = take(e, shape->previous.stream);
 	f->f.buffer.name = take(e, shape->buffer.name);
 	set_texts(e, &f->f, facts);
+}
+
+void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape,
+	      uint32_t alloc_stack)
+{
+	krt_find_life(e, facts, shape, alloc_stack, 0);
 }
 
 /* --- the report ----------------------------------------------------------------------- */

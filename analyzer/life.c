@@ -182,6 +182,7 @@ static void vmm_map(struct krt_engine *e, const struct krt_call *c)
 	if (m) {
 		m->handle = c->handle;
 		m->ctx = krt_call_context(e, c);
+		krt_graph_mapped(e, m);
 	}
 	e->cov.allocations++;
 }

@@ -27,7 +27,9 @@ void krt_memory_init(struct krt_memory *m, struct krt_heap *heap)
 	m->pageable.size = m->unknown.size = UINT64_MAX;
 	m->pageable.serial = 1;
 	m->unknown.serial = 2;
-	m->serial = 2;
+	m->pageable_space.id = KRT_SPACE_PAGEABLE;
+	m->unknown_space.id = KRT_SPACE_UNKNOWN;
+	m->serial = 3;
 }
 
 static struct krt_mem *mem_of(struct krt_node *n)
@@ -102,6 +104,8 @@ static void space_put(struct krt_memory *m, struct krt_space *s)
 {
 	if (!s || --s->refs)
 		return;
+	if (s->graphs)
+		m->space_ends(m->user, s);
 	krt_space_clear(m->heap, s);
 	krt_heap_free(m->heap, s, sizeof(*s));
 }
@@ -115,6 +119,15 @@ static struct krt_space *space_new(struct krt_memory *m)
 		s->id = ++m->serial;
 	}
 	return s;
+}
+
+static void owner_end(struct krt_memory *m, struct krt_owner **o)
+{
+	struct krt_owner *was = *o;
+
+	*o = NULL;
+	if (was)
+		m->owner_ends(m->user, was);
 }
 
 /* --- allocations ------------------------------------------------------------- */
@@ -156,6 +169,7 @@ static void origin_set(struct krt_origin *o, const struct krt_call *c)
 
 static void mem_release(struct krt_memory *m, struct krt_mem *mem)
 {
+	owner_end(m, &mem->owner);
 	space_put(m, mem->space);
 	mem->space = NULL;
 	krt_users_clear(m->heap, &mem->users);
@@ -223,6 +237,7 @@ static void freed_cut(struct krt_memory *m, uint64_t from, uint64_t end)
 			if (up) {
 				*up = *f;
 				memset(&up->node, 0, sizeof(up->node));
+				up->owner = NULL;
 				up->node.key = end;
 				up->size = f_end - end;
 				if (up->free_op)
@@ -305,6 +320,7 @@ void krt_names_drop(struct krt_memory *m, uint64_t from, uint64_t end)
 
 static void mem_unlink(struct krt_memory *m, struct krt_mem *mem)
 {
+	owner_end(m, &mem->owner); /* while it has its name */
 	if (mem->kind == KRT_MEM_ARRAY) {
 		struct krt_heap *heap = m->heap;
 

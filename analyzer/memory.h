@@ -24,6 +24,8 @@
 #include "access.h"
 #include "objects.h"
 
+struct krt_owner; /* graph.h: a life of memory that some graph node names */
+
 #define KRT_MEM_KINDS(X)                                                                           \
 	X(DEVICE, "device")                                                                        \
 	X(MANAGED, "managed")                                                                      \
@@ -89,6 +91,7 @@ struct krt_mem {
 	bool imported;
 	bool sync_memops;
 	bool free_external; /* freed on a stream whose order is not fully seen */
+	struct krt_owner *owner; /* NULL: no graph names it */
 	struct krt_users users;
 	/* arrays */
 	uint64_t row, height;	       /* bytes of a row, rows of a layer */
@@ -115,6 +118,7 @@ struct krt_block {
 	unsigned refs;	 /* tree (or list of ended ones), and who else names it */
 	uint32_t serial; /* from one counter with those of allocations; grows with time */
 	bool ended, destroyed; /* destroyed: with its pool */
+	bool touched;	       /* by an operation that was not captured */
 	struct krt_block *outer; /* that it lies in, NULL: none; not counted */
 	struct krt_tree inner;	 /* those that lie in it */
 	struct krt_pool *pool;	 /* counted */
@@ -125,6 +129,7 @@ struct krt_block {
 	struct krt_op_info *use[KRT_BLOCK_USES]; /* krtsan_block_use(): one a stream */
 	unsigned uses;
 	unsigned capture; /* handed out while this capture went on, 0: none */
+	struct krt_owner *owner; /* NULL: no graph names it */
 	struct krt_users users;
 	UT_hash_handle hh; /* ended ones, by serial */
 };
@@ -171,7 +176,14 @@ struct krt_memory {
 	struct krt_mem pageable, unknown;
 	struct krt_space pageable_space, unknown_space;
 	uint32_t serial;
+	/* An allocation or block with an owner ends, in the call in hand; takes the reference. */
+	void (*owner_ends)(void *user, struct krt_owner *o);
+	/* A space that executables touch is gone. */
+	void (*space_ends)(void *user, struct krt_space *s);
+	void *user;
 };
+#define KRT_SPACE_PAGEABLE 1 /* ids of spaces; 3 is that of graphs' own memory (graph.h) */
+#define KRT_SPACE_UNKNOWN  2
 
 /* Where an address is in the allocation's space, and the other way round. */
 static inline uint64_t krt_mem_key(const struct krt_mem *m, uint64_t addr)

@@ -137,6 +137,7 @@ enum krt_op_class {
 	KRT_OPC_HOST, /* the CPU itself */
 	KRT_OPC_FREE,
 	KRT_OPC_ALLOC,
+	KRT_OPC_GRAPH, /* a launch of one */
 };
 
 /* One call that did something on a stream or from the host. */

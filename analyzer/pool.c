@@ -164,6 +164,9 @@ static void block_unlink(struct krt_memory *m, struct krt_block *b)
 	krt_tree_remove(tree_of(m, b->outer), &b->node);
 	b->outer = NULL;
 	b->ended = true;
+	if (b->owner)
+		m->owner_ends(m->user, b->owner);
+	b->owner = NULL;
 }
 
 void krt_block_drop(struct krt_memory *m, struct krt_block *b)
@@ -429,6 +432,7 @@ static bool capture_goes_on(const struct krt_engine *e, unsigned id)
 /* op: what took it back, NULL: that was not told. */
 static void end_block(struct krt_engine *e, struct krt_block *b, struct krt_op_info *op)
 {
+	uint64_t from = b->node.key, end = block_end(b);
 	struct krt_node *n;
 
 	while ((n = krt_tree_first(&b->inner)))
@@ -441,8 +445,8 @@ static void end_block(struct krt_engine *e, struct krt_block *b, struct krt_op_i
 		b->freed.stack = op->stack;
 	}
 	fold_block(e, b);
-	krt_names_drop(&e->mem, b->node.key, block_end(b));
 	krt_block_end(&e->mem, b);
+	krt_names_drop(&e->mem, from, end);
 }
 
 /* A feed may not know the stream. */
@@ -483,6 +487,7 @@ static void block_alloc(struct krt_engine *e, const struct krt_call *c)
 	b->alloc_op = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER);
 	b->came_back = came_back;
 	b->capture = s ? s->capture : 0;
+	krt_graph_block_made(e, b);
 }
 
 static void block_use(struct krt_engine *e, const struct krt_call *c)

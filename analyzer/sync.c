@@ -29,6 +29,7 @@ bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s)
 	if (!s->capture)
 		return false;
 	e->cov.captured_calls++;
+	krt_graph_captured(e, s);
 	return true;
 }
 

@@ -268,6 +268,17 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 
 		krt_reuse_touch(e, &r, mem, from, end);
 	}
+	if (mem->space->graphs) {
+		struct krt_graph_touch g = {.op = t->op,
+					    .stream = t->stream,
+					    .mem = mem,
+					    .kind = t->kind,
+					    .know = t->know,
+					    .touch = t,
+					    .forget = t->forget};
+
+		krt_graph_meet(e, &g, from, end);
+	}
 	if (t->forget)
 		return;
 	krt_ranges_add(&e->heap, &mem->space->sure, from, end, &a);
@@ -350,6 +361,7 @@ static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
 		krt_users_prune(&e->heap, u, op_settled, e);
 	krt_users_note(&e->heap, u, op, sort, addr, block);
 	if (u != &mem->users) {
+		krt_entry(u, struct krt_block, users)->touched = true;
 		if (mem->users.count >= USERS_PRUNE)
 			krt_users_prune(&e->heap, &mem->users, op_settled, e);
 		krt_users_note(&e->heap, &mem->users, op, sort, addr, block);
@@ -565,6 +577,15 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 		if (mem->space->may.tree.count < ANCHORS_MAX)
 			krt_ranges_add(&e->heap, &mem->space->may, key, key + 1, &a);
 		e->since_sweep++;
+		if (mem->space->graphs) {
+			struct krt_graph_touch g = {.op = op,
+						    .stream = op->stream,
+						    .mem = mem,
+						    .kind = KRT_ACC_UNKNOWN,
+						    .know = KRT_KNOW_POINTER};
+
+			krt_graph_meet(e, &g, key, key + 1);
+		}
 	}
 	pointer_users(e, op, mem, addr, plain);
 	note_users(e, mem, addr, op, plain ? KRT_USER_POINTER : KRT_USER_WORD);
@@ -629,6 +650,9 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 			krt_reuse_touch(e, &r, m.mem, krt_mem_key(m.mem, addr),
 					krt_mem_key(m.mem, to));
 		}
+		if (m.mem->space->graphs)
+			krt_graph_meet_host(e, m.op, m.mem, krt_mem_key(m.mem, addr),
+					    krt_mem_key(m.mem, to), write);
 		addr = to;
 	}
 	krt_op_unref(&e->heap, m.op);
@@ -669,6 +693,8 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 
 	if (!e->judge || e->exiting)
 		return;
+	if (mem->owner)
+		krt_graph_free(e, op, s, mem, rule);
 	end = mem->kind == KRT_MEM_ARRAY ? UINT64_MAX : from + mem->size;
 	krt_ranges_each(&mem->space->sure, from, end, meet_free, &m);
 	krt_ranges_each(&mem->space->past, from, end, meet_free, &m);
@@ -695,7 +721,7 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len)
 {
 	struct meeting m = {.e = e, .rule = KRT_RULE_HOST_FREE_IN_USE};
-	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
+	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len, first = addr;
 
 	if (!len)
 		return;
@@ -726,6 +752,7 @@ void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t
 		}
 		addr = to;
 	}
+	krt_graph_heap_end(e, c, m.op, first, end - first);
 	krt_op_unref(&e->heap, m.op);
 }
 
@@ -748,8 +775,10 @@ static size_t sweep_mem(struct krt_engine *e, struct krt_mem *mem)
 
 void krt_sweep(struct krt_engine *e)
 {
-	size_t left = sweep_mem(e, &e->mem.pageable) + sweep_mem(e, &e->mem.unknown);
+	size_t left;
 
+	krt_graph_sweep(e);
+	left = sweep_mem(e, &e->mem.pageable) + sweep_mem(e, &e->mem.unknown);
 	for (struct krt_node *n = krt_tree_first(&e->mem.live); n; n = krt_tree_next(n))
 		left += sweep_mem(e, krt_entry(n, struct krt_mem, node));
 	for (struct krt_mem *a = e->mem.arrays; a; a = a->hh.next)

@@ -33,6 +33,9 @@ static krt_words_fn *const words[KRT_NR_RULES] = {
 	[KRT_RULE_PERF_REDUNDANT_SYNC] = krt_words_hot,
 	[KRT_RULE_PERF_LAUNCH_BOUND] = krt_words_hot,
 	[KRT_RULE_UNFINISHED] = krt_words_unfinished,
+	[KRT_RULE_GRAPH_STALE_ADDR] = krt_words_stale,
+	[KRT_RULE_GRAPH_STALE_HOST] = krt_words_stale,
+	[KRT_RULE_GRAPH_EXEC_OVERLAP] = krt_words_overlap,
 };
 
 void krt_rule_words(const struct krt_facts *f, struct krt_words *w)

@@ -33,6 +33,15 @@ struct krt_side {
 	bool scan;	    /* known by a pointer among the parameters alone */
 	bool word;	    /* by a word inside a larger parameter */
 	bool loose;	    /* a copy whose source is read outside stream order */
+	const char *node;   /* of a launch of a graph: "copy node (captured by ...)", or NULL */
+};
+
+enum krt_stale_why {
+	KRT_STALE_FREED,     /* nobody has it now */
+	KRT_STALE_RECYCLED,  /* somebody else has it now */
+	KRT_STALE_REMAPPED,  /* other physical memory is mapped there */
+	KRT_STALE_TEMPORARY, /* of a capture, and a block that outlives it has its bytes */
+	KRT_STALE_FRAME,     /* of a function that has returned */
 };
 
 /* CAPTURE_ISOLATION: how a capture broke. */
@@ -141,6 +150,12 @@ struct krt_facts {
 	const struct krt_graph_facts *graph;	 /* of nodes of one graph */
 	uint64_t times, rounds; /* loops, EVENT_UNRECORDED */
 	const struct krt_hot_facts *hot;
+	/* GRAPH_STALE_*; freed_by and freed_seq as above */
+	enum krt_stale_why ended;
+	const char *node;      /* that names the memory */
+	const char *new_owner; /* who has the bytes now, or NULL */
+	bool block;	       /* a pool's block: returned, not freed */
+	bool note;	       /* not launched again: a note, whatever the rule's level is */
 };
 
 struct krt_words {
@@ -159,7 +174,7 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
 typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);
 krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event,
 	krt_words_bounds, krt_words_coop, krt_words_hot, krt_words_capture;
-krt_words_fn krt_words_device, krt_words_reuse;
+krt_words_fn krt_words_device, krt_words_reuse, krt_words_stale, krt_words_overlap;
 krt_words_fn krt_words_graph_nodes, krt_words_storm;
 krt_words_fn krt_words_unfinished;
 

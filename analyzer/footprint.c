@@ -1,0 +1,1081 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an executable touches, and what it meets there.
+ *
+ * A footprint is made once from the sets of all enabled nodes and shared by
+ * every launch.  It hangs on the spaces that it touches, so that an operation
+ * finds the executables around it: it is compared with launches in flight, and
+ * becomes pending for the next launch where their bytes meet.  It hangs on the
+ * owners that its nodes name, so that the end of memory finds it.  A launch
+ * looks at what is pending and at what else is in flight, never at its nodes.
+ */
+#include "engine_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SEGS_MAX (1u << 20) /* of one footprint, before neighbours are joined */
+
+/* --- who conflicts with what ----------------------------------------------------------------- */
+
+static unsigned kind_of(unsigned list)
+{
+	switch ((enum krt_flist)list) {
+	case KRT_FL_COPY_READ:
+	case KRT_FL_KERNEL_READ:
+		return KRT_ACC_READ;
+	case KRT_FL_COPY_WRITE:
+	case KRT_FL_KERNEL_WRITE:
+		return KRT_ACC_WRITE;
+	case KRT_FL_KERNEL_ATOMIC:
+		return KRT_ACC_ATOMIC;
+	case KRT_FL_POINTER:
+	case KRT_FLISTS:
+		break;
+	}
+	return KRT_ACC_UNKNOWN;
+}
+
+#define NO_CONFLICT (-1)
+
+/* An access beside a segment of a list; copy: of a copy or set.  Confidence, or NO_CONFLICT. */
+static int against(unsigned kind, bool copy, unsigned list)
+{
+	unsigned other = kind_of(list);
+
+	if (kind == KRT_ACC_UNKNOWN)
+		return list == KRT_FL_COPY_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
+	if (other == KRT_ACC_UNKNOWN)
+		return copy && kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
+	return krt_access_conflict(kind, other) ? KRT_CERTAIN : NO_CONFLICT;
+}
+
+/* What only may run is never certain. */
+static int with_node(const struct krt_footprint *f, uint32_t node, int confidence)
+{
+	bool maybe = f->image->node[node].flags & KRT_GN_MAYBE;
+
+	return maybe && confidence > KRT_LIKELY ? KRT_LIKELY : confidence;
+}
+
+/* --- making one --------------------------------------------------------------------------------- */
+
+struct interval {
+	uint64_t space, from, end;
+	uint32_t node;
+	uint8_t list, know;
+	bool maybe;
+};
+struct named {
+	struct krt_owner *owner;
+	uint64_t from, end;
+	uint32_t node;
+	uint8_t know, role, kind, rank;
+};
+struct maker {
+	struct krt_engine *e;
+	struct krt_footprint *f;
+	struct interval *iv;
+	uint32_t n, cap;
+	struct named *name;
+	uint32_t names, names_cap;
+	bool full;
+};
+
+static int list_of(const struct krt_gaccess *a)
+{
+	switch ((enum krt_gaccess_role)a->role) {
+	case KRT_GROLE_COPY_SRC:
+		return KRT_FL_COPY_READ;
+	case KRT_GROLE_COPY_DST:
+	case KRT_GROLE_SET:
+		return KRT_FL_COPY_WRITE;
+	case KRT_GROLE_KERNEL:
+		if (a->know == KRT_KNOW_WORD)
+			break;
+		return a->kind == KRT_ACC_READ	   ? KRT_FL_KERNEL_READ
+		       : a->kind == KRT_ACC_WRITE  ? KRT_FL_KERNEL_WRITE
+		       : a->kind == KRT_ACC_ATOMIC ? KRT_FL_KERNEL_ATOMIC
+						   : KRT_FL_POINTER;
+	case KRT_GROLE_HOSTFN:
+	case KRT_GROLE_MEMOP: /* a flag: met on purpose */
+		break;
+	}
+	return -1;
+}
+
+static void add_interval(struct maker *m, const struct interval *iv)
+{
+	if (m->n >= SEGS_MAX) {
+		m->full = true;
+		return;
+	}
+	if (krt_heap_grow(&m->e->heap, &m->iv, &m->cap, m->n, sizeof(*m->iv)))
+		m->iv[m->n++] = *iv;
+}
+
+static void add_bytes(struct maker *m, const struct krt_gaccess *a, uint32_t node)
+{
+	const struct krt_gmem *own =
+		a->space == KRT_SPACE_GRAPH ? krt_graph_image_mem(m->f->image, a->addr) : NULL;
+	int list = list_of(a);
+	struct interval iv = {.space = a->space,
+			      .node = node,
+			      .list = (uint8_t)list,
+			      .know = a->know,
+			      .maybe = m->f->image->node[node].flags & KRT_GN_MAYBE};
+
+	/* what the graph allocates and frees itself is nobody else's */
+	if (list < 0 || !a->space || !a->width || (own && own->free != KRT_GNODE_NONE))
+		return;
+	if (a->space == KRT_SPACE_GRAPH) /* to others it is memory that was never allocated */
+		iv.space = KRT_SPACE_UNKNOWN;
+	for (uint64_t z = 0; z < a->slices && !m->full; z++)
+		for (uint64_t y = 0; y < a->rows && !m->full; y++) {
+			iv.from = a->key + z * a->slice_pitch + y * a->pitch;
+			iv.end = iv.from + a->width;
+			add_interval(m, &iv);
+		}
+}
+
+static void add_owner(struct maker *m, const struct krt_gaccess *a, struct krt_owner *o,
+		      uint32_t node)
+{
+	struct named *n;
+
+	if (!o || !krt_heap_grow(&m->e->heap, &m->name, &m->names_cap, m->names, sizeof(*n)))
+		return;
+	n = &m->name[m->names++];
+	*n = (struct named){.owner = o,
+			    .from = a->addr,
+			    .end = a->addr + a->width,
+			    .node = node,
+			    .know = a->know,
+			    .role = a->role,
+			    .kind = a->kind,
+			    .rank = a->know == KRT_KNOW_WORD ? 0 : 2};
+	if (n->rank && !(m->f->image->node[node].flags & KRT_GN_MAYBE))
+		n->rank++;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct interval *x = a, *y = b;
+
+	if (x->space != y->space)
+		return x->space < y->space ? -1 : 1;
+	if (x->list != y->list)
+		return x->list < y->list ? -1 : 1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	if (x->maybe != y->maybe)
+		return x->maybe ? 1 : -1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* Of one owner the one that is known best comes first. */
+static int by_owner(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+
+	if (x->owner->serial != y->owner->serial)
+		return x->owner->serial < y->owner->serial ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static struct krt_space *space_of(struct krt_engine *e, uint64_t id, const struct krt_owner *o)
+{
+	struct krt_mem *m;
+
+	if (id == KRT_SPACE_PAGEABLE)
+		return &e->mem.pageable_space;
+	if (id == KRT_SPACE_UNKNOWN)
+		return &e->mem.unknown_space;
+	if (!o)
+		return NULL;
+	m = o->kind == KRT_MEM_ARRAY ? krt_array_get(&e->mem, o->base)
+				     : krt_mem_at(&e->mem, o->base);
+	return m && m->space->id == id ? m->space : NULL;
+}
+
+static void hang_group(struct krt_fgroup *g, struct krt_space *s)
+{
+	g->space = s;
+	if (!s)
+		return;
+	g->next = s->graphs;
+	if (g->next)
+		g->next->prev = g;
+	s->graphs = g;
+}
+
+static void unhang_group(struct krt_fgroup *g)
+{
+	if (!g->space)
+		return;
+	if (g->prev)
+		g->prev->next = g->next;
+	else
+		g->space->graphs = g->next;
+	if (g->next)
+		g->next->prev = g->prev;
+	g->space = NULL;
+	g->prev = g->next = NULL;
+}
+
+static bool make_groups(struct maker *m)
+{
+	struct krt_footprint *f = m->f;
+	uint32_t groups = 0, segs = 0;
+
+	if (m->n)
+		qsort(m->iv, m->n, sizeof(*m->iv), by_place);
+	for (uint32_t i = 0; i < m->n; i++)
+		groups += !i || m->iv[i].space != m->iv[i - 1].space;
+	f->group = krt_heap_alloc(&m->e->heap, groups * sizeof(*f->group));
+	f->groups = f->group ? groups : 0;
+	f->seg = krt_heap_alloc(&m->e->heap, m->n * sizeof(*f->seg));
+	f->segs_cap = f->seg ? m->n : 0;
+	if (!f->group || !f->seg)
+		return false;
+	groups = 0;
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct interval *iv = &m->iv[i];
+		struct krt_fgroup *g;
+		struct krt_fseg *last = NULL;
+		uint64_t from = iv->from;
+
+		if (!i || iv->space != iv[-1].space) {
+			g = &f->group[groups++];
+			g->fp = f;
+			g->id = iv->space;
+		}
+		g = &f->group[groups - 1];
+		if (!g->count[iv->list])
+			g->at[iv->list] = segs;
+		else
+			last = &f->seg[segs - 1];
+		if (last && last->end > from)
+			from = last->end;
+		if (from >= iv->end)
+			continue;
+		if (last && last->end == from && last->node == iv->node) {
+			last->end = iv->end;
+			continue;
+		}
+		f->seg[segs++] = (struct krt_fseg){
+			.from = from, .end = iv->end, .node = iv->node, .know = iv->know};
+		g->count[iv->list]++;
+	}
+	f->segs = segs;
+	return true;
+}
+
+static bool make_uses(struct maker *m)
+{
+	struct krt_footprint *f = m->f;
+	uint32_t uses = 0;
+
+	if (m->names)
+		qsort(m->name, m->names, sizeof(*m->name), by_owner);
+	for (uint32_t i = 0; i < m->names; i++)
+		uses += !i || m->name[i].owner != m->name[i - 1].owner;
+	f->use = krt_heap_alloc(&m->e->heap, uses * sizeof(*f->use));
+	if (!f->use)
+		return false;
+	for (uint32_t i = 0; i < m->names; i++) {
+		const struct named *n = &m->name[i];
+		struct krt_owner_use *u;
+
+		if (i && n->owner == n[-1].owner)
+			continue;
+		u = &f->use[f->uses++];
+		*u = (struct krt_owner_use){.fp = f,
+					    .owner = n->owner,
+					    .next = n->owner->uses,
+					    .from = n->from,
+					    .end = n->end,
+					    .node = n->node,
+					    .know = n->know,
+					    .role = n->role,
+					    .kind = n->kind};
+		n->owner->refs++;
+		if (u->next)
+			u->next->prev = u;
+		n->owner->uses = u;
+	}
+	return true;
+}
+
+static void mark(struct krt_owner_use *u)
+{
+	if (u->stale)
+		return;
+	u->stale = true;
+	u->next_stale = u->fp->stale;
+	u->fp->stale = u;
+}
+
+void krt_footprint_mark(struct krt_owner *o)
+{
+	for (struct krt_owner_use *u = o->uses; u; u = u->next)
+		mark(u);
+}
+
+/* The block that has the bytes of a capture's temporary now, which no node of this graph names. */
+static bool squatted(const struct krt_engine *e, const struct krt_owner_use *u)
+{
+	const struct krt_owner *o = u->owner;
+	const struct krt_block *b = krt_block_at(&e->mem, u->from);
+
+	if (!b || b->owner == o || b->capture != o->capture)
+		return false;
+	for (const struct krt_owner_use *k = b->owner ? b->owner->uses : NULL; k; k = k->next)
+		if (k->fp == u->fp)
+			return false;
+	return true;
+}
+
+/* What is stale from birth. */
+static void mark_all(struct krt_engine *e, struct krt_footprint *f)
+{
+	for (uint32_t i = f->uses; i--;) {
+		struct krt_owner_use *u = &f->use[i];
+		const struct krt_owner *o = u->owner;
+
+		if (o->ended && (!o->block || !o->capture || o->recycled || squatted(e, u)))
+			mark(u);
+		if (o->kind == KRT_MEM_PAGEABLE && f->set[u->node]->stack)
+			f->stack = true;
+	}
+}
+
+struct krt_footprint *krt_footprint_new(struct krt_engine *e, struct krt_exec *x)
+{
+	struct krt_footprint *f = krt_heap_alloc(&e->heap, sizeof(*f));
+	struct maker m = {.e = e, .f = f};
+	const struct krt_graph_image *g = x->image;
+
+	if (!f)
+		return NULL;
+	f->refs = 1;
+	f->id = ++e->graphs.footprints;
+	f->exec = x;
+	f->image = krt_graph_image_ref(x->image);
+	f->set = krt_heap_alloc(&e->heap, g->nodes * sizeof(*f->set));
+	for (uint32_t i = 0; f->set && i < g->nodes; i++) {
+		struct krt_gset *s = x->set[i];
+
+		if (!s)
+			continue;
+		f->set[i] = krt_gset_ref(s);
+		if (x->off[i])
+			continue;
+		for (uint32_t k = 0; k < s->n; k++) {
+			add_bytes(&m, &s->access[k], i);
+			add_owner(&m, &s->access[k], s->access[k].owner, i);
+			add_owner(&m, &s->access[k], s->access[k].block, i);
+		}
+	}
+	if (f->set && !e->heap.failed && make_groups(&m) && make_uses(&m)) {
+		for (uint32_t i = 0; i < f->groups; i++)
+			hang_group(&f->group[i], space_of(e, f->group[i].id, NULL));
+		for (uint32_t i = 0; i < f->uses; i++) {
+			const struct krt_owner *o = f->use[i].owner;
+			struct krt_fgroup *group = krt_footprint_group(f, o->space);
+
+			if (group && !group->space && !o->ended && !o->block) {
+				hang_group(group, space_of(e, o->space, o));
+				group->addr = o->base;
+			}
+		}
+		mark_all(e, f);
+	} else {
+		krt_footprint_unref(e, f);
+		f = NULL;
+	}
+	if (m.full)
+		krt_reason(e, KRT_REASON_ROWS, "a graph of too many pieces");
+	krt_heap_free(&e->heap, m.iv, m.cap * sizeof(*m.iv));
+	krt_heap_free(&e->heap, m.name, m.names_cap * sizeof(*m.name));
+	return f;
+}
+
+struct krt_fgroup *krt_footprint_group(const struct krt_footprint *f, uint64_t space)
+{
+	uint32_t lo = 0, hi = f->groups;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (f->group[mid].id < space)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < f->groups && f->group[lo].id == space ? &f->group[lo] : NULL;
+}
+
+static void land(struct krt_engine *e, struct krt_footprint *f)
+{
+	if (!f->flight)
+		return;
+	krt_op_unref(&e->heap, f->flight);
+	f->flight = NULL;
+	if (f->prev)
+		f->prev->next = f->next;
+	else
+		e->graphs.flying = f->next;
+	if (f->next)
+		f->next->prev = f->prev;
+	f->prev = f->next = NULL;
+	krt_footprint_unref(e, f);
+}
+
+void krt_footprint_fly(struct krt_engine *e, struct krt_footprint *f, struct krt_op_info *op)
+{
+	krt_op_ref(op);
+	if (f->flight) { /* the launch before it is complete when this one is */
+		krt_op_unref(&e->heap, f->flight);
+		f->flight = op;
+		return;
+	}
+	f->flight = op;
+	f->refs++;
+	f->next = e->graphs.flying;
+	if (f->next)
+		f->next->prev = f;
+	e->graphs.flying = f;
+}
+
+void krt_footprint_unref(struct krt_engine *e, struct krt_footprint *f)
+{
+	struct krt_heap *h = &e->heap;
+
+	if (!f || --f->refs)
+		return;
+	for (uint32_t i = 0; i < f->groups; i++)
+		unhang_group(&f->group[i]);
+	for (uint32_t i = 0; i < f->uses; i++) {
+		struct krt_owner_use *u = &f->use[i];
+
+		if (u->prev)
+			u->prev->next = u->next;
+		else
+			u->owner->uses = u->next;
+		if (u->next)
+			u->next->prev = u->prev;
+		krt_owner_unref(&e->graphs.owners, u->owner);
+	}
+	for (uint32_t i = 0; f->set && i < f->image->nodes; i++)
+		krt_gset_unref(f->set[i]);
+	/* allocated for exactly what they held */
+	krt_heap_free(h, f->set, f->image->nodes * sizeof(*f->set));
+	krt_heap_free(h, f->group, f->groups * sizeof(*f->group));
+	krt_heap_free(h, f->seg, f->segs_cap * sizeof(*f->seg));
+	krt_heap_free(h, f->use, f->uses * sizeof(*f->use));
+	krt_graph_image_unref(f->image);
+	krt_heap_free(h, f, sizeof(*f));
+}
+
+void krt_footprint_retire(struct krt_engine *e, struct krt_footprint *f)
+{
+	if (!f)
+		return;
+	f->exec = NULL;
+	krt_footprint_unref(e, f);
+}
+
+void krt_footprint_space_ends(void *engine, struct krt_space *s)
+{
+	(void)engine;
+	while (s->graphs)
+		unhang_group(s->graphs);
+}
+
+void krt_graph_sweep(struct krt_engine *e)
+{
+	struct krt_footprint *f = e->graphs.flying, *next;
+
+	for (; f; f = next) {
+		next = f->next;
+		if (krt_order_settled(e->order, f->flight->stamp))
+			land(e, f);
+	}
+}
+
+/* --- looking into one ----------------------------------------------------------------------------- */
+
+/* The first segment of a list that reaches into [from, end), or NULL. */
+static const struct krt_fseg *find(struct krt_engine *e, const struct krt_fgroup *g, unsigned list,
+				   uint64_t from, uint64_t end)
+{
+	const struct krt_fseg *s = g->fp->seg + g->at[list];
+	uint32_t lo = 0, hi = g->count[list];
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		e->graphs.steps++;
+		if (s[mid].end <= from)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < g->count[list] && s[lo].from < end ? &s[lo] : NULL;
+}
+
+struct hit {
+	int confidence; /* NO_CONFLICT: none */
+	unsigned list;
+	const struct krt_fseg *seg;
+};
+
+/* The surest conflict of an access with a footprint in one space. */
+static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, unsigned kind,
+			   bool copy, uint64_t from, uint64_t end)
+{
+	struct hit h = {.confidence = NO_CONFLICT};
+
+	for (unsigned list = 0; list < KRT_FLISTS; list++) {
+		int c = g->count[list] ? against(kind, copy, list) : NO_CONFLICT;
+		const struct krt_fseg *s;
+
+		if (c <= h.confidence)
+			continue;
+		s = find(e, g, list, from, end);
+		if (!s)
+			continue;
+		c = with_node(g->fp, s->node, c);
+		if (c > h.confidence)
+			h = (struct hit){.confidence = c, .list = list, .seg = s};
+	}
+	return h;
+}
+
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool settled(struct krt_engine *e, struct krt_footprint *f)
+{
+	if (!f->flight || !krt_order_settled(e->order, f->flight->stamp))
+		return !f->flight;
+	land(e, f);
+	return true;
+}
+
+/* --- pending ---------------------------------------------------------------------------------------- */
+
+static void pend_set(struct krt_engine *e, struct krt_pending *at, const struct krt_pending *p)
+{
+	krt_op_ref(p->op);
+	if (at->op)
+		krt_op_unref(&e->heap, at->op);
+	*at = *p;
+}
+
+/* The newest of each call site and stream is kept: what came before it is ordered before it. */
+static void pend_add(struct krt_engine *e, struct krt_exec *x, const struct krt_pending *p)
+{
+	struct krt_pending *same = NULL, *weak = NULL;
+
+	for (uint32_t i = 0; i < x->npend; i++) {
+		struct krt_pending *k = &x->pend[i];
+
+		if (krt_op_domain(k->op) == krt_op_domain(p->op) && k->kind == p->kind) {
+			if (k->op->api == p->op->api && k->op->stack == p->op->stack &&
+			    k->op->kernel == p->op->kernel && k->space == p->space) {
+				if (p->confidence >= k->confidence)
+					pend_set(e, k, p);
+				return;
+			}
+			if (k->confidence <= p->confidence)
+				same = k;
+		}
+		if (k->confidence < p->confidence)
+			weak = k;
+	}
+	if (x->npend < KRT_PENDING_MAX) {
+		memset(&x->pend[x->npend], 0, sizeof(x->pend[0]));
+		pend_set(e, &x->pend[x->npend++], p);
+	} else if (same || weak) {
+		pend_set(e, same ? same : weak, p);
+	}
+}
+
+void krt_pending_clear(struct krt_engine *e, struct krt_exec *x)
+{
+	for (uint32_t i = 0; i < x->npend; i++)
+		krt_op_unref(&e->heap, x->pend[i].op);
+	x->npend = 0;
+}
+
+struct seed {
+	struct krt_engine *e;
+	struct krt_exec *x;
+	const struct krt_fgroup *g;
+	const struct krt_fseg *seg;
+	unsigned list;
+	uint64_t addr; /* of the allocation */
+};
+
+static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint64_t end)
+{
+	struct seed *s = user;
+	int c = against(a->kind, a->op->class != KRT_OPC_KERNEL, s->list);
+	struct krt_pending p = {.op = a->op,
+				.space = s->g->id,
+				.from = from,
+				.end = end,
+				.addr = s->addr,
+				.node = s->seg->node,
+				.kind = a->kind,
+				.know = a->know,
+				.node_know = s->seg->know,
+				.list = (uint8_t)s->list};
+
+	if (c == NO_CONFLICT || krt_order_settled(s->e->order, a->op->stamp))
+		return;
+	p.confidence = (uint8_t)with_node(s->g->fp, s->seg->node, c);
+	pend_add(s->e, s->x, &p);
+}
+
+void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x)
+{
+	struct krt_footprint *f = x->fp;
+
+	krt_pending_clear(e, x);
+	for (uint32_t i = 0; i < f->groups; i++) {
+		struct krt_fgroup *g = &f->group[i];
+		struct seed s = {.e = e, .x = x, .g = g, .addr = g->addr};
+
+		if (!g->space || (!g->space->sure.tree.count && !g->space->may.tree.count))
+			continue;
+		for (s.list = 0; s.list < KRT_FLISTS; s.list++)
+			for (uint32_t k = 0; k < g->count[s.list]; k++) {
+				s.seg = &f->seg[g->at[s.list] + k];
+				krt_ranges_each(&g->space->sure, s.seg->from, s.seg->end, seed_one,
+						&s);
+				krt_ranges_each(&g->space->may, s.seg->from, s.seg->end, seed_one,
+						&s);
+			}
+	}
+}
+
+/* --- operations meet launches --------------------------------------------------------------------- */
+
+static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
+			const struct krt_fgroup *g, const struct hit *h, enum krt_finding_view view,
+			uint64_t from, uint64_t end)
+{
+	struct krt_pair p = {.rule = KRT_RULE_GRAPH_EXEC_OVERLAP,
+			     .confidence = (enum krt_confidence)h->confidence,
+			     .view = view,
+			     .cur = t->op,
+			     .prev = g->fp->flight,
+			     .cur_what = krt_what_of(t->kind),
+			     .prev_what = krt_what_of(kind_of(h->list)),
+			     .cur_know = (uint8_t)t->know,
+			     .prev_know = h->seg->know,
+			     .mem = t->mem,
+			     .prev_fp = g->fp,
+			     .prev_node = h->seg->node};
+
+	p.from = krt_mem_addr(t->mem, higher(from, h->seg->from));
+	p.end = krt_mem_addr(t->mem, lower(end, h->seg->end));
+	krt_pair_add(e, &p);
+}
+
+void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
+		    uint64_t end)
+{
+	bool copy = t->op->class != KRT_OPC_KERNEL;
+
+	for (struct krt_fgroup *g = t->mem->space->graphs; g; g = g->next) {
+		struct krt_footprint *f = g->fp;
+		struct hit h = {.confidence = NO_CONFLICT};
+		enum krt_finding_view view;
+		bool flight, pend = f->exec && !t->forget;
+
+		e->graphs.steps++;
+		flight = f->flight && (t->touch ? krt_unordered_read(e, t->touch, f->flight, &view)
+						: krt_unordered(e, f->flight, t->stream, &view));
+		if (!flight && !pend)
+			continue;
+		h = conflict(e, g, t->kind, copy, from, end);
+		if (h.confidence == NO_CONFLICT)
+			continue;
+		if (flight)
+			meet_flight(e, t, g, &h, view, from, end);
+		if (pend) {
+			struct krt_pending p = {.op = t->op,
+						.space = g->id,
+						.from = higher(from, h.seg->from),
+						.end = lower(end, h.seg->end),
+						.addr = t->mem->node.key,
+						.node = h.seg->node,
+						.kind = (uint8_t)t->kind,
+						.know = (uint8_t)t->know,
+						.node_know = h.seg->know,
+						.list = (uint8_t)h.list,
+						.confidence = (uint8_t)h.confidence};
+
+			pend_add(e, f->exec, &p);
+		}
+	}
+}
+
+/* The CPU: with copies; with kernels only where memory is managed, see touch.c. */
+void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
+			 uint64_t from, uint64_t end, bool write)
+{
+	unsigned kind = write ? KRT_ACC_WRITE : KRT_ACC_READ;
+
+	for (struct krt_fgroup *g = mem->space->graphs; g; g = g->next) {
+		struct krt_footprint *f = g->fp;
+		struct krt_pair p = {
+			.rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
+
+		if (!f->flight || !krt_unordered(e, f->flight, NULL, &p.view))
+			continue;
+		for (unsigned list = 0; list < KRT_FLISTS; list++) {
+			int c = g->count[list] ? against(kind, false, list) : NO_CONFLICT;
+			const struct krt_fseg *s;
+
+			if (c == NO_CONFLICT ||
+			    (list > KRT_FL_COPY_WRITE && mem->kind != KRT_MEM_MANAGED))
+				continue;
+			s = find(e, g, list, from, end);
+			if (!s)
+				continue;
+			if (list == KRT_FL_POINTER && write)
+				c = KRT_LIKELY;
+			p.confidence = (enum krt_confidence)with_node(f, s->node, c);
+			p.cur = op;
+			p.prev = f->flight;
+			p.cur_what = krt_what_of(kind);
+			p.prev_what = krt_what_of(kind_of(list));
+			p.cur_know = krt_api[op->api].cls == KRT_CLASS_NOTE ? KRT_KNOW_ANNOTATION
+									   : KRT_KNOW_API;
+			p.prev_know = s->know;
+			p.mem = mem;
+			p.from = krt_mem_addr(mem, higher(from, s->from));
+			p.end = krt_mem_addr(mem, lower(end, s->end));
+			p.prev_fp = f;
+			p.prev_node = s->node;
+			krt_pair_add(e, &p);
+		}
+	}
+}
+
+/* --- memory ends ------------------------------------------------------------------------------------ */
+
+static enum krt_confidence use_confidence(const struct krt_owner_use *u)
+{
+	if (u->know == KRT_KNOW_WORD)
+		return u->role == KRT_GROLE_HOSTFN ? KRT_LIKELY : KRT_POSSIBLE;
+	return (enum krt_confidence)with_node(u->fp, u->node, KRT_CERTAIN);
+}
+
+static void free_use(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
+		     const struct krt_owner_use *u, const struct krt_mem *mem,
+		     enum krt_rule_id rule)
+{
+	struct krt_pair p = {.rule = rule, .confidence = use_confidence(u)};
+
+	if (!u->fp->flight || !krt_unordered(e, u->fp->flight, s, &p.view))
+		return;
+	p.cur = op;
+	p.prev = u->fp->flight;
+	p.cur_what = "free";
+	p.prev_what = krt_what_of(u->kind);
+	p.cur_know = KRT_KNOW_API;
+	p.prev_know = u->know;
+	p.mem = mem;
+	if (u->know != KRT_KNOW_WORD && u->know != KRT_KNOW_POINTER) {
+		p.from = u->from;
+		p.end = u->end;
+	}
+	p.prev_fp = u->fp;
+	p.prev_node = u->node;
+	krt_pair_add(e, &p);
+}
+
+void krt_graph_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
+		    struct krt_mem *mem, enum krt_rule_id rule)
+{
+	for (const struct krt_owner_use *u = mem->owner->uses; u; u = u->next)
+		free_use(e, op, s, u, mem, rule);
+}
+
+struct heap_end {
+	struct krt_engine *e;
+	const struct krt_call *c;
+	struct krt_op_info *op;
+};
+
+static void heap_owner_ends(void *user, struct krt_owner *o)
+{
+	struct heap_end *h = user;
+
+	if (h->e->judge && !h->e->exiting)
+		for (const struct krt_owner_use *u = o->uses; u; u = u->next)
+			free_use(h->e, h->op, NULL, u, &h->e->mem.pageable,
+				 KRT_RULE_HOST_FREE_IN_USE);
+	o->ended = o->heap = true;
+	o->freed = (struct krt_origin){
+		.api = h->c->rec->api, .seq = h->c->rec->t0, .stack = h->c->rec->stack};
+	krt_owner_forget(o);
+	krt_footprint_mark(o);
+}
+
+void krt_graph_heap_end(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
+			uint64_t addr, uint64_t len)
+{
+	struct heap_end h = {.e = e, .c = c, .op = op};
+
+	if (e->graphs.owners.heap_ranges.count)
+		krt_owners_each(&e->graphs.owners, false, addr, addr + len, heap_owner_ends, &h);
+}
+
+/* --- memory comes --------------------------------------------------------------------------------------- */
+
+struct comer {
+	struct krt_block *block;
+	struct krt_mem *mem;
+};
+
+static void block_comes(void *user, struct krt_owner *o)
+{
+	struct comer *k = user;
+
+	/* another owner within captures: contents are the pool's business */
+	if (!o->block || k->block->capture)
+		return;
+	o->recycled = true;
+	krt_owner_forget(o);
+	krt_footprint_mark(o);
+}
+
+void krt_graph_block_made(struct krt_engine *e, struct krt_block *b)
+{
+	struct comer k = {.block = b};
+
+	if (e->graphs.owners.loose.count)
+		krt_owners_each(&e->graphs.owners, true, b->node.key, b->node.key + b->size,
+				block_comes, &k);
+}
+
+static void mapping_comes(void *user, struct krt_owner *o)
+{
+	struct comer *k = user;
+	struct krt_mem *m = k->mem;
+
+	if (o->block || m->owner || o->base != m->node.key || o->size != m->size ||
+	    o->space != m->space->id || o->off != m->space_off)
+		return;
+	/* the same physical memory at the same place: as if it had never been away */
+	krt_owner_forget(o);
+	o->ended = false;
+	memset(&o->freed, 0, sizeof(o->freed));
+	o->refs++;
+	m->owner = o;
+}
+
+void krt_graph_mapped(struct krt_engine *e, struct krt_mem *mem)
+{
+	struct comer k = {.mem = mem};
+
+	if (mem->size && e->graphs.owners.loose.count)
+		krt_owners_each(&e->graphs.owners, true, mem->node.key, mem->node.key + mem->size,
+				mapping_comes, &k);
+}
+
+/* --- launches ------------------------------------------------------------------------------------------- */
+
+/* What two lists of one space have in common, if it is surer than what is known. */
+static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsigned la, unsigned lb,
+		   struct krt_fmeet *m)
+{
+	const struct krt_fseg *x = a->fp->seg + a->at[la], *y = b->fp->seg + b->at[lb];
+	const struct krt_fseg *xe = x + a->count[la], *ye = y + b->count[lb];
+	int c = against(kind_of(la), la <= KRT_FL_COPY_WRITE, lb);
+
+	if (c == NO_CONFLICT || (m->any && c <= (int)m->confidence))
+		return;
+	while (x < xe && y < ye) {
+		if (x->end <= y->from) {
+			x++;
+		} else if (y->end <= x->from) {
+			y++;
+		} else {
+			m->any = true;
+			m->confidence =
+				(uint8_t)with_node(a->fp, x->node, with_node(b->fp, y->node, c));
+			m->list[0] = (uint8_t)la;
+			m->list[1] = (uint8_t)lb;
+			m->node[0] = x->node;
+			m->node[1] = y->node;
+			m->know[0] = x->know;
+			m->know[1] = y->know;
+			m->space = a->id;
+			m->from = higher(x->from, y->from);
+			m->end = lower(x->end, y->end);
+			return;
+		}
+	}
+}
+
+static void forget_meets(struct krt_engine *e)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_fmeet *m, *tmp;
+
+	HASH_ITER (hh, e->graphs.meets, m, tmp) {
+		HASH_DELETE(hh, e->graphs.meets, m);
+		krt_heap_free(heap, m, sizeof(*m));
+	}
+	e->graphs.nmeets = 0;
+}
+
+/* Two footprints, a with the smaller id. */
+static const struct krt_fmeet *meeting(struct krt_engine *e, const struct krt_footprint *a,
+				       const struct krt_footprint *b)
+{
+	struct krt_heap *heap = &e->heap;
+	uint64_t key = (uint64_t)a->id << 32 | b->id;
+	struct krt_fmeet *m;
+
+	HASH_FIND(hh, e->graphs.meets, &key, sizeof(key), m);
+	if (m)
+		return m;
+	if (e->graphs.nmeets >= KRT_FMEETS_MAX)
+		forget_meets(e);
+	m = krt_heap_alloc(heap, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->key = key;
+	for (uint32_t i = 0; i < a->groups; i++) {
+		const struct krt_fgroup *g = krt_footprint_group(b, a->group[i].id);
+
+		for (unsigned k = 0; g && k < KRT_FLISTS * KRT_FLISTS; k++)
+			common(&a->group[i], g, k / KRT_FLISTS, k % KRT_FLISTS, m);
+	}
+	HASH_ADD(hh, e->graphs.meets, key, sizeof(m->key), m);
+	if (!m->hh.tbl) {
+		krt_heap_free(heap, m, sizeof(*m));
+		return NULL;
+	}
+	e->graphs.nmeets++;
+	return m;
+}
+
+/* The memory of a space that begins at addr, or NULL: not there any more. */
+static struct krt_mem *memory_of(struct krt_engine *e, uint64_t space, uint64_t addr)
+{
+	struct krt_mem *m;
+
+	if (space == KRT_SPACE_PAGEABLE)
+		return &e->mem.pageable;
+	if (space == KRT_SPACE_UNKNOWN)
+		return &e->mem.unknown;
+	m = krt_mem_base(&e->mem, addr);
+	if (!m)
+		m = krt_array_get(&e->mem, addr);
+	return m && m->space->id == space ? m : NULL;
+}
+
+static void judge_flight(struct krt_engine *e, struct krt_footprint *f, struct krt_footprint *mine,
+			 struct krt_op_info *op)
+{
+	struct krt_pair p = {.rule = KRT_RULE_GRAPH_EXEC_OVERLAP};
+	const struct krt_fmeet *m;
+	const struct krt_fgroup *g;
+	unsigned me;
+
+	if (!krt_unordered(e, f->flight, op->stream, &p.view))
+		return;
+	m = f->id < mine->id ? meeting(e, f, mine) : meeting(e, mine, f);
+	if (!m || !m->any)
+		return;
+	me = f->id < mine->id;
+	g = krt_footprint_group(mine, m->space);
+	p.mem = g ? memory_of(e, m->space, g->addr) : NULL;
+	if (!p.mem)
+		return;
+	p.confidence = (enum krt_confidence)m->confidence;
+	p.cur = op;
+	p.prev = f->flight;
+	p.cur_what = krt_what_of(kind_of(m->list[me]));
+	p.prev_what = krt_what_of(kind_of(m->list[!me]));
+	p.cur_know = m->know[me];
+	p.prev_know = m->know[!me];
+	p.from = krt_mem_addr(p.mem, m->from);
+	p.end = krt_mem_addr(p.mem, m->end);
+	p.cur_fp = mine;
+	p.cur_node = m->node[me];
+	p.prev_fp = f;
+	p.prev_node = m->node[!me];
+	krt_pair_add(e, &p);
+}
+
+/* The bytes are not what the node means: that has been said. */
+static bool is_stale(const struct krt_footprint *f, uint64_t addr)
+{
+	for (const struct krt_owner_use *u = f->stale; u; u = u->next_stale)
+		if (addr - u->owner->base < u->owner->size)
+			return true;
+	return false;
+}
+
+void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op)
+{
+	struct krt_footprint *f, *next;
+
+	for (uint32_t i = 0; i < x->npend; i++) {
+		const struct krt_pending *k = &x->pend[i];
+		struct krt_pair p = {.rule = KRT_RULE_GRAPH_EXEC_OVERLAP};
+
+		e->graphs.steps++;
+		p.mem = memory_of(e, k->space, k->addr);
+		if (!p.mem || !krt_unordered(e, k->op, op->stream, &p.view) ||
+		    is_stale(x->fp, krt_mem_addr(p.mem, k->from)))
+			continue;
+		p.confidence = (enum krt_confidence)k->confidence;
+		p.cur = op;
+		p.prev = k->op;
+		p.cur_what = krt_what_of(kind_of(k->list));
+		p.prev_what = krt_what_of(k->kind);
+		p.cur_know = k->node_know;
+		p.prev_know = k->know;
+		p.from = krt_mem_addr(p.mem, k->from);
+		p.end = krt_mem_addr(p.mem, k->end);
+		p.cur_fp = x->fp;
+		p.cur_node = k->node;
+		krt_pair_add(e, &p);
+	}
+	/* judged once: the next launch comes after this one */
+	krt_pending_clear(e, x);
+	for (f = e->graphs.flying; f; f = next) {
+		next = f->next;
+		e->graphs.steps++;
+		if (f != x->fp && !settled(e, f))
+			judge_flight(e, f, x->fp, op);
+	}
+}
+
+void krt_footprints_free(struct krt_engine *e)
+{
+	while (e->graphs.flying)
+		land(e, e->graphs.flying);
+	forget_meets(e);
+}

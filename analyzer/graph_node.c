@@ -1,0 +1,982 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Nodes of templates: what each touches, settled when it is made, with the
+ * owners that its addresses have then.  See graph.h.
+ */
+#include "engine_int.h"
+#include "../interposer/cuabi.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_MAX 4096 /* of one access that leaves its allocation */
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+	return h * 0xff51afd7ed558ccdull ^ h >> 29;
+}
+
+static uint64_t mix_bytes(uint64_t h, const void *p, uint32_t len)
+{
+	uint64_t v;
+
+	for (uint32_t i = 0; i < len; i += 8) {
+		v = 0;
+		memcpy(&v, (const char *)p + i, len - i < 8 ? len - i : 8);
+		h = mix(h, v);
+	}
+	return mix(h, len);
+}
+
+/* --- owners ----------------------------------------------------------------------------- */
+
+static struct krt_owner *owner_new(struct krt_engine *e)
+{
+	struct krt_owner *o = krt_heap_alloc(&e->heap, sizeof(*o));
+
+	if (o) {
+		o->refs = 1;
+		o->serial = ++e->graphs.owners.serial;
+	}
+	return o;
+}
+
+static struct krt_owner *owner_ref(struct krt_owner *o)
+{
+	o->refs++;
+	return o;
+}
+
+static void into_tree(struct krt_owners *all, bool loose, struct krt_owner *o)
+{
+	struct krt_tree *t = loose ? &all->loose : &all->heap_ranges;
+	uint64_t *max = loose ? &all->loose_max : &all->heap_max;
+	struct krt_node *n;
+	struct krt_owner *first;
+
+	if (o->in)
+		return;
+	o->in = t;
+	o->node.key = o->base;
+	o->same = NULL;
+	if (o->size > *max)
+		*max = o->size;
+	if (krt_tree_insert(t, &o->node))
+		return;
+	n = krt_tree_floor(t, o->base);
+	first = krt_entry(n, struct krt_owner, node);
+	o->same = first->same;
+	first->same = o;
+}
+
+void krt_owners_each(struct krt_owners *all, bool loose, uint64_t from, uint64_t end,
+		     void (*fn)(void *user, struct krt_owner *o), void *user)
+{
+	struct krt_tree *t = loose ? &all->loose : &all->heap_ranges;
+	uint64_t max = loose ? all->loose_max : all->heap_max;
+	struct krt_node *n = end ? krt_tree_floor(t, end - 1) : NULL, *prev;
+
+	for (; n && (n->key >= from || from - n->key < max); n = prev) {
+		struct krt_owner *o = krt_entry(n, struct krt_owner, node), *next;
+
+		prev = krt_tree_prev(n);
+		for (; o; o = next) {
+			next = o->same;
+			if (o->base < end && (o->base >= from || from - o->base < o->size))
+				fn(user, o);
+		}
+	}
+}
+
+static struct krt_owner *owner_of_mem(struct krt_engine *e, struct krt_mem *m)
+{
+	struct krt_owner *o = m->owner;
+	const char *name;
+
+	if (o)
+		return owner_ref(o);
+	o = owner_new(e);
+	if (!o)
+		return NULL;
+	o->kind = m->kind;
+	o->base = m->node.key;
+	o->size = m->size;
+	o->made = m->made;
+	if (m->space) {
+		o->space = m->space->id;
+		o->off = m->space_off;
+	} else { /* freed before */
+		o->ended = true;
+		o->freed = m->freed;
+	}
+	name = m->kind == KRT_MEM_ARRAY ? NULL : krt_name_at(&e->mem, m->node.key);
+	if (name)
+		o->name = krt_heap_strdup(&e->heap, name);
+	m->owner = owner_ref(o);
+	return o;
+}
+
+static struct krt_owner *owner_of_block(struct krt_engine *e, struct krt_block *b,
+					const struct krt_mem *m)
+{
+	struct krt_owner *o = b->owner;
+	const char *name;
+
+	if (o)
+		return owner_ref(o);
+	o = owner_new(e);
+	if (!o)
+		return NULL;
+	o->block = true;
+	o->kind = m->kind;
+	o->base = b->node.key;
+	o->size = b->size;
+	o->made = b->made;
+	o->capture = b->capture;
+	o->space = m->space->id;
+	o->off = m->space_off + (b->node.key - m->node.key);
+	name = krt_name_at(&e->mem, b->node.key);
+	if (name)
+		o->name = krt_heap_strdup(&e->heap, name);
+	b->owner = owner_ref(o);
+	return o;
+}
+
+static struct krt_owner *owner_of_heap(struct krt_engine *e, uint64_t base, uint64_t size)
+{
+	struct krt_node *n = krt_tree_floor(&e->graphs.owners.heap_ranges, base);
+	struct krt_owner *o = n && n->key == base ? krt_entry(n, struct krt_owner, node) : NULL;
+
+	while (o && o->size != size)
+		o = o->same;
+	if (o)
+		return owner_ref(o);
+	o = owner_new(e);
+	if (!o)
+		return NULL;
+	o->kind = KRT_MEM_PAGEABLE;
+	o->base = base;
+	o->size = size;
+	o->space = KRT_SPACE_PAGEABLE;
+	o->off = base;
+	into_tree(&e->graphs.owners, false, o);
+	return o;
+}
+
+/* A call that makes memory where some was, says that the end was not told. */
+static bool tells_end(const struct krt_call *c)
+{
+	switch (c->op) {
+	case KRT_OP_NOTE_BLOCK_ALLOC:
+	case KRT_OP_ALLOC:
+	case KRT_OP_ALLOC_PITCH:
+	case KRT_OP_ALLOC_MANAGED:
+	case KRT_OP_ALLOC_ASYNC:
+	case KRT_OP_HOST_ALLOC:
+	case KRT_OP_HOST_REGISTER:
+	case KRT_OP_HOST_DEVPTR:
+	case KRT_OP_VMM_MAP:
+	case KRT_OP_MODULE_GLOBAL:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* Takes over the reference that the memory had. */
+void krt_owner_ends(void *engine, struct krt_owner *o)
+{
+	struct krt_engine *e = engine;
+	const char *name = o->kind == KRT_MEM_ARRAY ? NULL : krt_name_at(&e->mem, o->base);
+
+	if (!o->ended) {
+		o->ended = true;
+		if (e->call && tells_end(e->call))
+			o->freed = (struct krt_origin){.api = e->call->rec->api,
+						       .seq = e->call->rec->t0,
+						       .stack = e->call->rec->stack};
+		if (name) { /* it may have got another one since */
+			krt_heap_freestr(&e->heap, o->name);
+			o->name = krt_heap_strdup(&e->heap, name);
+		}
+		/* the same memory may be mapped again; a block of a capture stays in its pool */
+		if (o->block ? o->capture : o->kind == KRT_MEM_MAPPED)
+			into_tree(&e->graphs.owners, true, o);
+		if (!o->block || !o->capture)
+			krt_footprint_mark(o);
+	}
+	krt_owner_unref(&e->graphs.owners, o);
+}
+
+void krt_owner_buffer(const struct krt_owner *o, uint64_t from, uint64_t end, struct krt_buffer *b)
+{
+	memset(b, 0, sizeof(*b));
+	b->kind = krt_mem_kind_name(o->kind);
+	b->name = o->name;
+	b->base = o->base;
+	b->size = o->size;
+	if (from < end) {
+		b->offset = o->kind == KRT_MEM_ARRAY ? from : from - o->base;
+		b->len = end - from;
+	}
+	if (o->made.seq) {
+		b->allocated_by = krt_api_text(o->made.api);
+		b->allocated_seq = o->made.seq;
+	}
+	if (o->freed.seq) {
+		b->freed_by = krt_api_text(o->freed.api);
+		b->freed_seq = o->freed.seq;
+	}
+}
+
+/* --- sets ------------------------------------------------------------------------------------ */
+
+struct build {
+	struct krt_engine *e;
+	const struct krt_call *c;
+	const struct krt_graph_image *g; /* or NULL */
+	struct krt_gset *set;
+};
+
+/* Memory that a graph allocates itself: where it ends, 0: it is none. */
+static uint64_t own_end(const struct build *b, uint64_t addr)
+{
+	const struct krt_gmem *m = b->g ? krt_graph_image_mem(b->g, addr) : NULL;
+	struct krt_node *n;
+	struct krt_gentry *t;
+
+	if (m)
+		return m->addr + m->bytes;
+	n = krt_tree_floor(&b->e->graphs.own, addr);
+	if (!n)
+		return 0;
+	t = krt_entry(n, struct krt_gentry, own);
+	return addr - n->key < t->bytes ? n->key + t->bytes : 0;
+}
+
+static struct krt_gaccess *push(struct build *b, const struct krt_gaccess *proto)
+{
+	struct krt_gset *s = b->set;
+
+	if (!krt_heap_grow(&b->e->heap, &s->access, &s->cap, s->n, sizeof(*s->access)))
+		return NULL;
+	s->access[s->n] = *proto;
+	return &s->access[s->n++];
+}
+
+/* a->addr lies in mem. */
+static void owned(struct build *b, struct krt_gaccess *a, struct krt_mem *mem)
+{
+	struct krt_block *k = mem->kind == KRT_MEM_ARRAY ? NULL : krt_block_at(&b->e->mem, a->addr);
+
+	a->host = mem->kind == KRT_MEM_PINNED || mem->kind == KRT_MEM_REGISTERED;
+	a->space = mem->space->id;
+	a->key = krt_mem_key(mem, a->addr);
+	a->owner = owner_of_mem(b->e, mem);
+	if (k)
+		a->block = owner_of_block(b->e, k, mem);
+}
+
+/* One row: split where the memory changes. */
+static void add_line(struct build *b, const struct krt_gaccess *proto, uint64_t addr, uint64_t len)
+{
+	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
+
+	while (addr < end && !b->e->heap.failed) {
+		struct krt_gaccess *a = push(b, proto);
+		struct krt_mem *mem, *freed;
+		uint64_t to, own = own_end(b, addr);
+
+		if (!a)
+			return;
+		a->addr = addr;
+		a->rows = a->slices = 1;
+		mem = krt_piece_at(b->e, addr, end, &to);
+		freed = mem || own ? NULL : krt_mem_freed_at(&b->e->mem, addr);
+		if (mem) {
+			owned(b, a, mem);
+		} else if (own) {
+			a->space = KRT_SPACE_GRAPH;
+			a->key = addr;
+			a->host = false;
+			if (own < to)
+				to = own;
+		} else if (freed && !proto->host) { /* dead from the start: nowhere */
+			a->owner = owner_of_mem(b->e, freed);
+			if (freed->node.key + freed->size < to)
+				to = freed->node.key + freed->size;
+		} else {
+			a->space = proto->host ? KRT_SPACE_PAGEABLE : KRT_SPACE_UNKNOWN;
+			a->key = addr;
+			if (proto->host)
+				a->owner = owner_of_heap(b->e, addr, to - addr);
+		}
+		a->width = a->pitch = a->slice_pitch = to - addr;
+		addr = to;
+	}
+}
+
+static uint64_t shape_end(const struct krt_shape *s)
+{
+	return s->addr + (s->slices - 1) * s->slice_pitch + (s->rows - 1) * s->pitch + s->width;
+}
+
+static void add_shape(struct build *b, struct krt_gaccess *proto, struct krt_shape s)
+{
+	struct krt_mem *mem;
+	uint64_t rows = 0;
+
+	if (!s.width || !s.rows || !s.slices)
+		return;
+	krt_shape_join(&s);
+	proto->host = s.host;
+	if (!s.array && s.rows == 1 && s.slices == 1) {
+		add_line(b, proto, s.addr, s.width);
+		return;
+	}
+	mem = s.array ? s.array : krt_mem_at(&b->e->mem, s.addr);
+	if (mem && (s.array || shape_end(&s) <= mem->node.key + mem->size)) {
+		struct krt_gaccess *a = push(b, proto);
+
+		if (!a)
+			return;
+		a->addr = s.addr;
+		a->width = s.width;
+		a->rows = s.rows;
+		a->pitch = s.pitch;
+		a->slices = s.slices;
+		a->slice_pitch = s.slice_pitch;
+		owned(b, a, mem);
+		return;
+	}
+	for (uint64_t z = 0; z < s.slices; z++)
+		for (uint64_t y = 0; y < s.rows; y++) {
+			if (rows++ == ROWS_MAX) {
+				krt_reason(b->e, KRT_REASON_ROWS, "a node of a graph");
+				return;
+			}
+			add_line(b, proto, s.addr + z * s.slice_pitch + y * s.pitch, s.width);
+		}
+}
+
+static void add_copy(struct build *b, const void *payload, uint32_t len)
+{
+	struct krt_bytes params = {.data = payload, .len = len};
+	struct krt_gaccess a = {.kind = KRT_ACC_READ, .know = KRT_KNOW_API,
+				.role = KRT_GROLE_COPY_SRC};
+	struct krt_shape dst, src;
+
+	if (!krt_copy_node(b->e, b->c, &params, &dst, &src))
+		return;
+	add_shape(b, &a, src);
+	a.kind = KRT_ACC_WRITE;
+	a.role = KRT_GROLE_COPY_DST;
+	add_shape(b, &a, dst);
+}
+
+/* CUDA_MEMSET_NODE_PARAMS, of both versions */
+struct set_params {
+	uint64_t dst, pitch;
+	uint32_t value, element;
+	uint64_t width, height;
+};
+
+static bool set_shape(const void *payload, uint32_t len, struct krt_shape *s)
+{
+	struct set_params p;
+	uint64_t n;
+
+	if (len < sizeof(p))
+		return false;
+	memcpy(&p, payload, sizeof(p));
+	*s = (struct krt_shape){
+		.addr = p.dst, .rows = p.height ? p.height : 1, .pitch = p.pitch, .slices = 1};
+	return !__builtin_mul_overflow(p.width, (uint64_t)p.element, &s->width) &&
+	       !__builtin_mul_overflow(s->rows - 1, s->pitch, &n) &&
+	       !__builtin_add_overflow(n, s->width, &n) &&
+	       !__builtin_add_overflow(n, s->addr, &n);
+}
+
+static void add_set(struct build *b, const void *payload, uint32_t len)
+{
+	struct krt_gaccess a = {
+		.kind = KRT_ACC_WRITE, .know = KRT_KNOW_API, .role = KRT_GROLE_SET};
+	struct krt_shape s;
+
+	if (set_shape(payload, len, &s))
+		add_shape(b, &a, s);
+}
+
+static void add_host_function(struct build *b, const void *payload)
+{
+	struct krt_gaccess a = {.kind = KRT_ACC_UNKNOWN,
+				.know = KRT_KNOW_WORD,
+				.role = KRT_GROLE_HOSTFN,
+				.host = true};
+	uint64_t v[2];
+
+	memcpy(v, payload, sizeof(v));
+	if (v[1] > 4096)
+		add_line(b, &a, v[1], 1);
+}
+
+static void add_memops(struct build *b, const void *payload, uint32_t len)
+{
+	struct krt_gaccess a = {
+		.kind = KRT_ACC_UNKNOWN, .know = KRT_KNOW_API, .role = KRT_GROLE_MEMOP};
+	CUstreamBatchMemOpParams m;
+	uint64_t n;
+
+	memcpy(&n, payload, 8);
+	for (uint64_t at = 8; n-- && at + sizeof(m) <= len; at += sizeof(m)) {
+		memcpy(&m, (const char *)payload + at, sizeof(m));
+		switch (m.operation) {
+		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
+			add_line(b, &a, m.writeValue.address, 4);
+			break;
+		case CU_STREAM_MEM_OP_WRITE_VALUE_64:
+		case CU_STREAM_MEM_OP_WAIT_VALUE_64:
+			add_line(b, &a, m.writeValue.address, 8);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* --- kernels --- */
+
+static void kernel_access(void *user, const struct krt_kernel_access *k)
+{
+	struct build *b = user;
+	struct krt_gaccess a = {
+		.kind = (uint8_t)k->kind, .know = (uint8_t)k->know, .role = KRT_GROLE_KERNEL};
+
+	add_line(b, &a, k->addr, k->len ? k->len : 1);
+}
+
+static bool is_memory(void *user, uint64_t addr)
+{
+	struct build *b = user;
+
+	return krt_mem_at(&b->e->mem, addr) || own_end(b, addr) ||
+	       krt_mem_freed_at(&b->e->mem, addr);
+}
+
+/* A word inside a larger parameter counts where it led to something alive. */
+static void scanned(void *user, const struct krt_kernel_access *k)
+{
+	struct build *b = user;
+
+	if (k->know == KRT_KNOW_POINTER || krt_mem_at(&b->e->mem, k->addr) || own_end(b, k->addr))
+		kernel_access(user, k);
+}
+
+static bool kernel_params(const void *payload, uint32_t len, struct krt_kernel_params *p)
+{
+	struct krt_node_kernel k;
+	struct krt_params head;
+
+	memset(p, 0, sizeof(*p));
+	if (len < sizeof(k) + sizeof(head))
+		return false;
+	memcpy(&k, payload, sizeof(k));
+	memcpy(&head, (const char *)payload + sizeof(k), sizeof(head));
+	p->kernel = head.kernel;
+	memcpy(p->grid, k.grid, sizeof(p->grid));
+	memcpy(p->block, k.block, sizeof(p->block));
+	if (head.len != KRT_PARAMS_UNKNOWN && head.len <= len - sizeof(k) - sizeof(head)) {
+		p->bytes = (const uint8_t *)payload + sizeof(k) + sizeof(head);
+		p->len = head.len;
+		p->known = true;
+	}
+	return true;
+}
+
+static void add_kernel(struct build *b, const void *payload, uint32_t len,
+		       struct krt_stream_info *s)
+{
+	struct krt_node_kernel k;
+	struct krt_kernel_params p;
+
+	if (!kernel_params(payload, len, &p))
+		return;
+	memcpy(&k, payload, sizeof(k));
+	b->set->kernel = p.kernel;
+	b->set->coop = k.coop;
+	if (s && krt_kernel_declared(b->e, b->c, s, kernel_access, b))
+		return;
+	if (!krt_kernel_from_file(b->e, &p, kernel_access, b))
+		krt_kernel_scan(b->e, &p, is_memory, scanned, b);
+}
+
+static uint64_t hash_shape(uint64_t h, const struct krt_shape *s)
+{
+	h = mix(mix(mix(h, s->addr), s->width), s->rows);
+	return mix(mix(mix(mix(h, s->pitch), s->slices), s->slice_pitch),
+		   s->array ? s->array->handle : 0);
+}
+
+/* Of what the parameters mean, so that it is the same by whatever query they were read. */
+static uint64_t hash_of(struct krt_engine *e, const struct krt_call *c, unsigned type,
+			const void *payload, uint32_t len)
+{
+	uint64_t h = mix(0, type);
+	struct krt_bytes params = {.data = payload, .len = len};
+	struct krt_kernel_params p;
+	struct krt_shape dst, src;
+
+	switch (type) {
+	case KRT_GNODE_KERNEL:
+		if (!kernel_params(payload, len, &p))
+			return h;
+		h = mix_bytes(mix_bytes(mix(h, p.kernel), p.grid, sizeof(p.grid)), p.block,
+			      sizeof(p.block));
+		return p.known ? mix_bytes(h, p.bytes, p.len) : h;
+	case KRT_GNODE_MEMCPY:
+		return krt_copy_node(e, c, &params, &dst, &src)
+			       ? hash_shape(hash_shape(h, &dst), &src)
+			       : h;
+	case KRT_GNODE_MEMSET:
+		return set_shape(payload, len, &dst) ? hash_shape(h, &dst) : h;
+	case KRT_GNODE_GRAPH: /* the nodes inside have sets of their own */
+	case KRT_GNODE_CONDITIONAL:
+		return h;
+	default:
+		return mix_bytes(h, payload, len);
+	}
+}
+
+struct krt_gset *krt_gset_ref(struct krt_gset *s)
+{
+	s->refs++;
+	return s;
+}
+
+struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
+			      const struct krt_graph_image *g, unsigned type, const void *payload,
+			      uint32_t len, struct krt_stream_info *s)
+{
+	struct krt_gset *set = krt_heap_alloc(&e->heap, sizeof(*set));
+	struct build b = {.e = e, .c = c, .g = g, .set = set};
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+
+	if (!set)
+		return NULL;
+	set->refs = 1;
+	set->owners = &e->graphs.owners;
+	set->hash = hash_of(e, c, type, payload, len);
+	set->made = (struct krt_origin){
+		.api = c->rec->api, .seq = c->rec->t0, .stack = c->rec->stack};
+	set->thread = l ? l->thread : 0;
+	if (!len)
+		return set;
+	switch (type) {
+	case KRT_GNODE_KERNEL:
+		add_kernel(&b, payload, len, s);
+		break;
+	case KRT_GNODE_MEMCPY:
+		add_copy(&b, payload, len);
+		break;
+	case KRT_GNODE_MEMSET:
+		add_set(&b, payload, len);
+		break;
+	case KRT_GNODE_HOST:
+		add_host_function(&b, payload);
+		break;
+	case KRT_GNODE_BATCH_MEM_OP:
+		add_memops(&b, payload, len);
+		break;
+	default:
+		break;
+	}
+	if (!e->heap.failed)
+		return set;
+	krt_gset_unref(set);
+	return NULL;
+}
+
+/* --- the store --------------------------------------------------------------------------------- */
+
+static struct krt_gentry *entry_get(struct krt_engine *e, uint64_t handle)
+{
+	struct krt_gentry *t;
+
+	HASH_FIND(hh, e->graphs.nodes, &handle, sizeof(handle), t);
+	return t;
+}
+
+static struct krt_gtemplate *template_get(struct krt_engine *e, uint64_t handle, bool make)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_gtemplate *t;
+
+	HASH_FIND(hh, e->graphs.templates, &handle, sizeof(handle), t);
+	if (t || !make)
+		return t;
+	t = krt_heap_alloc(heap, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->handle = handle;
+	HASH_ADD(hh, e->graphs.templates, handle, sizeof(t->handle), t);
+	if (t->hh.tbl)
+		return t;
+	krt_heap_free(heap, t, sizeof(*t));
+	return NULL;
+}
+
+static void own_drop(struct krt_engine *e, struct krt_gentry *t)
+{
+	if (t->bytes)
+		krt_tree_remove(&e->graphs.own, &t->own);
+	t->bytes = 0;
+}
+
+static void entry_drop(struct krt_engine *e, struct krt_gentry *t)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_gtemplate *g = template_get(e, t->graph, false);
+
+	if (t->prev)
+		t->prev->next = t->next;
+	else if (g && g->first == t)
+		g->first = t->next;
+	if (t->next)
+		t->next->prev = t->prev;
+	else if (g && g->last == t)
+		g->last = t->prev;
+	own_drop(e, t);
+	krt_gset_unref(t->set);
+	HASH_DELETE(hh, e->graphs.nodes, t);
+	krt_heap_free(heap, t, sizeof(*t));
+}
+
+static void template_drop(struct krt_engine *e, uint64_t handle)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_gtemplate *g = template_get(e, handle, false), *k;
+
+	while (g) {
+		struct krt_gtemplate *next = g->drop;
+
+		while (g->first)
+			entry_drop(e, g->first);
+		HASH_DELETE(hh, e->graphs.templates, g);
+		/* copies that lie in its nodes */
+		for (k = g->children ? e->graphs.templates : NULL; k; k = k->hh.next)
+			if (k->parent == g->handle) {
+				k->parent = 0;
+				k->drop = next;
+				next = k;
+			}
+		krt_heap_free(heap, g, sizeof(*g));
+		g = next;
+	}
+}
+
+/* Takes the reference to set; what the handle stood for before is forgotten. */
+static void entry_put(struct krt_engine *e, uint64_t handle, uint64_t graph, unsigned type,
+		      struct krt_gset *set)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_gtemplate *g = template_get(e, graph, true);
+	struct krt_gentry *t = entry_get(e, handle);
+
+	if (t)
+		entry_drop(e, t);
+	t = g && set && handle ? krt_heap_alloc(heap, sizeof(*t)) : NULL;
+	if (!t) {
+		krt_gset_unref(set);
+		return;
+	}
+	t->handle = handle;
+	t->graph = graph;
+	t->type = (uint16_t)type;
+	t->set = set;
+	HASH_ADD(hh, e->graphs.nodes, handle, sizeof(t->handle), t);
+	if (!t->hh.tbl) {
+		krt_gset_unref(set);
+		krt_heap_free(heap, t, sizeof(*t));
+		return;
+	}
+	t->prev = g->last;
+	if (g->last)
+		g->last->next = t;
+	else
+		g->first = t;
+	g->last = t;
+}
+
+static void own_put(struct krt_engine *e, uint64_t handle, const void *payload)
+{
+	struct krt_gentry *t = entry_get(e, handle);
+	uint64_t v[2];
+
+	memcpy(v, payload, sizeof(v));
+	if (!t || !v[1] || v[1] > UINT64_MAX - v[0])
+		return;
+	t->own.key = v[0];
+	t->bytes = v[1];
+	if (!krt_tree_insert(&e->graphs.own, &t->own))
+		t->bytes = 0;
+}
+
+/* --- nodes of copies of graphs: clones, child graphs --- */
+
+struct of_hash {
+	uint64_t hash;
+	uint32_t place; /* in the list, or the image */
+	struct krt_gset *set;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct of_hash *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/*
+ * Nodes of the image that are not known get the sets of nodes of the graph
+ * `from` with the same parameters, the first the first; the others one of now.
+ */
+static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_graph_image *g,
+		  uint64_t from)
+{
+	struct krt_gtemplate *t = template_get(e, from, false);
+	struct of_hash *old = NULL;
+	uint32_t n = 0, cap = 0, fresh = 0, at = 0;
+	struct of_hash *new = krt_heap_alloc(&e->heap, ((size_t)g->nodes + 1) * sizeof(*new));
+
+	for (struct krt_gentry *k = t ? t->first : NULL; k; k = k->next) {
+		if (!krt_heap_grow(&e->heap, &old, &cap, n, sizeof(*old)))
+			break;
+		old[n] = (struct of_hash){.hash = k->set->hash, .place = n, .set = k->set};
+		n++;
+	}
+	for (uint32_t i = 0; new && i < g->nodes; i++)
+		if (g->node[i].type != KRT_GNODE_END)
+			new[fresh++] = (struct of_hash){
+				.hash = hash_of(e, c, g->node[i].type, g->node[i].payload,
+						g->node[i].len),
+				.place = i};
+	if (n)
+		qsort(old, n, sizeof(*old), by_hash);
+	if (fresh)
+		qsort(new, fresh, sizeof(*new), by_hash);
+	for (uint32_t i = 0; i < fresh && !e->heap.failed; i++) {
+		struct krt_gnode *d = &g->node[new[i].place];
+		struct krt_gset *set;
+
+		while (at < n && old[at].hash < new[i].hash)
+			at++;
+		if (at < n && old[at].hash == new[i].hash)
+			set = krt_gset_ref(old[at++].set);
+		else
+			set = krt_gset_new(e, c, g, d->type, d->payload, d->len, NULL);
+		entry_put(e, d->node, d->graph, d->type, set);
+	}
+	krt_heap_free(&e->heap, old, cap * sizeof(*old));
+	krt_heap_free(&e->heap, new, ((size_t)g->nodes + 1) * sizeof(*new));
+}
+
+/* The graph of a child node is a copy of the one that the program gave. */
+static void adopt_child(struct krt_engine *e, const struct krt_call *c,
+			const struct krt_node_rec *r, uint64_t graph)
+{
+	struct krt_gtemplate *parent, *child;
+	struct krt_graph_image *g;
+
+	if (r->type != KRT_GNODE_GRAPH || r->flags & KRT_NODE_UNREAD)
+		return;
+	g = krt_graph_image_new(&e->heap, r + 1, r->size - (uint32_t)sizeof(*r));
+	if (!g)
+		return;
+	adopt(e, c, g, c->handle);
+	parent = template_get(e, graph, false);
+	child = template_get(e, g->graph, false);
+	if (parent && child && parent != child) {
+		child->parent = graph;
+		parent->children = true;
+	}
+	krt_graph_image_unref(g);
+}
+
+/* --- from calls --- */
+
+static bool node_of(const struct krt_call *c, struct krt_node_rec *r)
+{
+	if (!c->node_rec.data || c->node_rec.len < sizeof(*r))
+		return false;
+	memcpy(r, c->node_rec.data, sizeof(*r));
+	return r->size >= sizeof(*r) && r->size <= c->node_rec.len;
+}
+
+static uint32_t payload_len(const struct krt_node_rec *r)
+{
+	return r->flags & KRT_NODE_UNREAD ? 0 : r->size - (uint32_t)sizeof(*r);
+}
+
+static void node_made(struct krt_engine *e, const struct krt_call *c, uint64_t handle,
+		      uint64_t graph, unsigned capture, struct krt_stream_info *s)
+{
+	const struct krt_node_rec *rec = c->node_rec.data;
+	struct krt_node_rec r;
+	struct krt_gset *set;
+
+	if (!node_of(c, &r))
+		return;
+	if (!handle)
+		handle = r.node;
+	set = krt_gset_new(e, c, NULL, r.type, rec + 1, payload_len(&r), s);
+	if (!set)
+		return;
+	set->capture = capture;
+	set->stack = r.flags & KRT_NODE_STACK;
+	entry_put(e, handle, graph, r.type, set);
+	if (r.type == KRT_GNODE_MEM_ALLOC && payload_len(&r) >= 16)
+		own_put(e, handle, rec + 1);
+	adopt_child(e, c, rec, graph);
+}
+
+void krt_graph_captured(struct krt_engine *e, struct krt_stream_info *s)
+{
+	const struct krt_call *c = e->call;
+
+	if (c && c->ok && c->node_rec.data)
+		node_made(e, c, 0, c->capture ? c->capture->graph : 0, s->capture, s);
+}
+
+void krt_gnode_op(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_graph_image *g;
+	struct krt_gentry *t;
+	struct krt_node_rec r;
+
+	switch (c->op) {
+	case KRT_OP_GRAPH_CREATE:
+		template_drop(e, c->out_handle); /* the handle is another graph's now */
+		break;
+	case KRT_OP_GRAPH_DESTROY:
+		template_drop(e, c->graph);
+		break;
+	case KRT_OP_GRAPH_CLONE:
+		template_drop(e, c->out_handle);
+		g = c->graph_rec.data
+			    ? krt_graph_image_new(&e->heap, c->graph_rec.data, c->graph_rec.len)
+			    : NULL;
+		if (!g)
+			break;
+		adopt(e, c, g, c->graph);
+		krt_graph_image_unref(g);
+		break;
+	case KRT_OP_GRAPH_NODE_ADD:
+		node_made(e, c, c->out_handle, c->graph, 0, NULL);
+		break;
+	case KRT_OP_GRAPH_NODE_SET:
+		t = entry_get(e, c->node);
+		if (node_of(c, &r))
+			node_made(e, c, c->node, t ? t->graph : 0, 0, NULL);
+		else if (t)
+			entry_drop(e, t);
+		break;
+	case KRT_OP_GRAPH_NODE_DESTROY:
+		t = entry_get(e, c->node);
+		if (t)
+			entry_drop(e, t);
+		break;
+	default:
+		break;
+	}
+}
+
+bool krt_graph_image_resolve(struct krt_engine *e, const struct krt_call *c,
+			     struct krt_graph_image *g)
+{
+	for (uint32_t i = 0; i < g->nodes; i++) {
+		struct krt_gnode *d = &g->node[i];
+		struct krt_gentry *t;
+
+		if (d->type == KRT_GNODE_END || d->set)
+			continue;
+		t = entry_get(e, d->node);
+		if (t && t->type == d->type &&
+		    t->set->hash == hash_of(e, c, d->type, d->payload, d->len)) {
+			d->set = krt_gset_ref(t->set);
+			continue;
+		}
+		d->set = krt_gset_new(e, c, g, d->type, d->payload, d->len, NULL);
+		if (!d->set)
+			return false;
+		/* when and where it was made is not known, or when it got these parameters */
+		d->set->made = t && t->type == d->type ? t->set->made : (struct krt_origin){0};
+	}
+	return !e->heap.failed;
+}
+
+void krt_gnodes_free(struct krt_engine *e)
+{
+	while (e->graphs.templates)
+		template_drop(e, e->graphs.templates->handle);
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+const char *krt_gset_api(const struct krt_engine *e, unsigned type, const struct krt_gset *s,
+			 char *buf, size_t len)
+{
+	const struct krt_kernel_info *k =
+		s && s->kernel ? krt_kernel_get(&e->obj, s->kernel) : NULL;
+
+	if (type == KRT_GNODE_KERNEL && k && *k->name)
+		snprintf(buf, len, "kernel %s", k->name);
+	else
+		snprintf(buf, len, "%s node", krt_gnode_type_name(type));
+	return buf;
+}
+
+const char *krt_gset_text(const struct krt_engine *e, unsigned type, const struct krt_gset *s,
+			  char *buf, size_t len)
+{
+	const struct krt_kernel_info *k =
+		s && s->kernel ? krt_kernel_get(&e->obj, s->kernel) : NULL;
+	const char *how = "captured by";
+	int n = snprintf(buf, len, "%s node%s%s", krt_gnode_type_name(type), k ? " " : "",
+			 k ? k->name : "");
+
+	if (!s || !s->made.seq || n < 0 || (size_t)n >= len)
+		return buf;
+	switch (krt_api[s->made.api].op) {
+	case KRT_OP_GRAPH_NODE_ADD:
+		how = "added by";
+		break;
+	case KRT_OP_GRAPH_NODE_SET:
+	case KRT_OP_GRAPH_EXEC_SET:
+	case KRT_OP_GRAPH_EXEC_UPDATE:
+		how = "set by";
+		break;
+	default:
+		break;
+	}
+	snprintf(buf + n, len - (size_t)n, " (%s %s #%" PRIu64 ")", how,
+		 krt_api_text(s->made.api), s->made.seq);
+	return buf;
+}
+
+const char *krt_gnode_text(const struct krt_engine *e, const struct krt_graph_image *g,
+			   uint32_t node, char *buf, size_t len)
+{
+	return krt_gset_text(e, g->node[node].type, g->node[node].set, buf, len);
+}
+
+const char *krt_gnode_api(const struct krt_engine *e, const struct krt_graph_image *g, uint32_t node,
+			  char *buf, size_t len)
+{
+	return krt_gset_api(e, g->node[node].type, g->node[node].set, buf, len);
+}
