@@ -271,7 +271,7 @@ $(ABI_OUT)/liblast.so: testcases/abi/third.c
 $(ABI_OUT)/libdeep.so: testcases/abi/third.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ABI_CFLAGS) -O2 -shared -o $@ $< -ldl
-$(ABI_OUT)/resolve-%: testcases/abi/resolve.c interposer/api.c $(ABI_OUT)/libthird-%.so $(ABI_OUT)/liblast.so
+$(ABI_OUT)/resolve-%: testcases/abi/resolve.c interposer/api.c interposer/api.def $(ABI_OUT)/libthird-%.so $(ABI_OUT)/liblast.so
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(ABI_CFLAGS) -$* -o $@ testcases/abi/resolve.c interposer/api.c -Wl,-rpath,'$$ORIGIN',--no-as-needed \
 		-L$(ABI_OUT) -lthird-$* -llast -ldl
