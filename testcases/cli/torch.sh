@@ -32,7 +32,8 @@ has() { grep -q -e "$1" err; }
 # As without krtsan: what it prints and how it ends; and the verdict.
 for f in watch replace; do
 	for c in 'stats clean 0' 'exits clean 3' 'child clean 0' 'threads clean 0' \
-		'handed_over:wait clean 0' 'handed_over:record_stream clean 0' 'handed_over:forgotten findings 66' \
+		'handed_over:wait clean 0' 'handed_over:record_stream clean 0' 'handed_over:forgotten findings 66 KRT-REUSE-RACE' 'graph:freed findings 66 KRT-GRAPH-STALE-ADDR' \
+		'handed_over_in_graph:wait clean 0' \
 		'graph:kept clean 0' 'two_graphs clean 0' 'seen inconclusive 0'; do
 		set -- $c
 		args=$(echo "$1" | tr : ' ')
@@ -42,6 +43,7 @@ for f in watch replace; do
 		cmp -s native.out out || bad="prints: $(diff native.out out | head -n 3 | tr '\n' ' ')"
 		[ $rc = "$3" ] || bad="$bad exit code $rc, expected $3;"
 		grep -q "\"verdict\": \"$2\"" r.json || bad="$bad $(grep '"verdict"' r.json), expected $2"
+		[ -z "${4-}" ] || grep -q "\"rule\": \"$4\"" r.json || bad="$bad no $4;"
 		[ $rc = 66 ] || [ "$want" = $rc ] || bad="$bad exit code $rc, without krtsan $want"
 		check "torch $f: $1" "$bad"
 	done
