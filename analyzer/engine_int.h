@@ -60,7 +60,6 @@ struct krt_lane {
 	uint64_t thread; /* serial */
 	uint64_t ctx;	 /* the last current context that a call named, 0: none */
 	uint64_t inside; /* token of the host function that runs, 0: none */
-	uint32_t range;	 /* string id of the innermost NVTX range, 0: none */
 	unsigned capture_mode; /* of the thread, as it set it: CUstreamCaptureMode */
 	struct krt_declared *declared;
 	uint32_t ndeclared, declared_cap;
@@ -193,6 +192,8 @@ struct krt_engine {
 	struct krt_op_info *bad_image; /* the first load that no later one made good */
 	int bad_result;
 
+	struct krt_fresh *fresh; /* graph_input.c */
+	unsigned fresh_next;
 	struct krt_storm_site *storm_sites;
 	struct krt_storm_exec *storm_execs;
 	uint64_t storm_launches;
@@ -426,14 +427,18 @@ void krt_storm_free(struct krt_engine *e);
 /* --- graph_order.c ------------------------------------------------------------- */
 
 struct krt_graph_image;
+struct krt_gset;
 /*
  * Are there nodes that conflict with no path between them, or that leave the
- * lifetime of the graph's own memory?  disabled: a byte a node, NULL: none is.
+ * lifetime of the graph's own memory?  set: what each touches now; disabled: a
+ * byte a node, NULL: none is.
  * node: the one that changed, KRT_GNODE_NONE: the whole graph is new.  c: the
  * call that instantiated or changed the executable.  True: something was found.
  */
 bool krt_graph_order(struct krt_engine *e, const struct krt_call *c,
-		     const struct krt_graph_image *g, const uint8_t *disabled, uint32_t node);
+		     const struct krt_graph_image *g, struct krt_gset *const *set,
+		     const uint8_t *disabled, uint32_t node);
+
 /* --- unfinished.c ------------------------------------------------------------ */
 
 /* Any call, before it is dispatched. */
@@ -447,6 +452,18 @@ void krt_unfinished_free(struct krt_engine *e, const struct krt_mem *m);
 /* whole: every record is there. */
 void krt_unfinished_finish(struct krt_engine *e, bool whole);
 void krt_unfinished_end(struct krt_engine *e);
+
+/* --- graph_input.c -------------------------------------------------------------- */
+
+struct krt_exec;
+/* An operation touches bytes of mem; kind UNKNOWN: a kernel that is given the address. */
+void krt_input_touch(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
+		     uint64_t addr, uint64_t len, unsigned kind);
+void krt_input_launch(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op);
+/* The executable is destroyed, or all is over: what its launches went without. */
+void krt_input_end(struct krt_engine *e, struct krt_exec *x);
+void krt_input_free(struct krt_engine *e, struct krt_exec *x);
+void krt_inputs_free(struct krt_engine *e);
 
 /* --- judge.c ----------------------------------------------------------------- */
 

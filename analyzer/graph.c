@@ -58,6 +58,7 @@ static void exec_drop(struct krt_engine *e, struct krt_exec *x)
 
 	HASH_DELETE(hh, e->graphs.execs, x);
 	exec_clear(e, x);
+	krt_input_free(e, x);
 	if (x->last)
 		krt_snapshot_unref(e->order, x->last);
 	krt_heap_free(heap, x, sizeof(*x));
@@ -68,8 +69,10 @@ static struct krt_exec *exec_new(struct krt_engine *e, const struct krt_call *c)
 	struct krt_heap *heap = &e->heap;
 	struct krt_exec *x = exec_get(e, c->out_handle);
 
-	if (x)
+	if (x) {
+		krt_input_end(e, x);
 		exec_drop(e, x);
+	}
 	x = krt_heap_alloc(heap, sizeof(*x));
 	if (!x)
 		return NULL;
@@ -166,6 +169,14 @@ static bool exec_ready(struct krt_engine *e, struct krt_exec *x)
 	return true;
 }
 
+/* Its inside, of which one finding is enough.  place: of the node that changed, or NONE: of all. */
+static void exec_order(struct krt_engine *e, const struct krt_call *c, struct krt_exec *x,
+		       uint32_t place)
+{
+	if (!x->unordered && x->image && x->set && x->off)
+		x->unordered = krt_graph_order(e, c, x->image, x->set, x->off, place);
+}
+
 #define INSTANTIATE_DEVICE_LAUNCH 4u
 
 static void instantiate(struct krt_engine *e, const struct krt_call *c)
@@ -188,6 +199,7 @@ static void instantiate(struct krt_engine *e, const struct krt_call *c)
 							  c->graph_rec.len)
 				    : NULL);
 	exec_ready(e, x);
+	exec_order(e, c, x, KRT_GNODE_NONE);
 }
 
 /* --- updates --------------------------------------------------------------------------------------- */
@@ -303,6 +315,8 @@ static void replace(struct krt_engine *e, const struct krt_call *c, struct krt_e
 			set_put(x, to[i], krt_gset_ref(g->node[i].set));
 	if (!ok || g->unread)
 		not_read(e, c);
+	if (ok)
+		exec_order(e, c, x, KRT_GNODE_NONE);
 	if (!ok) { /* nothing is known of its nodes any more */
 		exec_clear(e, x);
 	}
@@ -349,6 +363,7 @@ static void exec_set(struct krt_engine *e, const struct krt_call *c)
 		return;
 	set->stack = r->flags & KRT_NODE_STACK;
 	set_put(x, place, set);
+	exec_order(e, c, x, place);
 }
 
 static void node_enable(struct krt_engine *e, const struct krt_call *c)
@@ -364,6 +379,8 @@ static void node_enable(struct krt_engine *e, const struct krt_call *c)
 			continue;
 		x->off[place] = !on;
 		x->dirty = true;
+		if (on)
+			exec_order(e, c, x, place);
 	}
 }
 
@@ -638,6 +655,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 			if (x->fp->stack)
 				stale_stack(e, c, x, op);
 			krt_footprint_judge(e, x, op);
+			krt_input_launch(e, x, op);
 			krt_footprint_fly(e, x->fp, op);
 		}
 		snap = krt_order_record(e->order, s->domain);
@@ -681,8 +699,10 @@ void krt_graph_op(struct krt_engine *e, const struct krt_call *c)
 		break;
 	case KRT_OP_GRAPH_EXEC_DESTROY:
 		x = exec_get(e, c->exec);
-		if (x)
+		if (x) {
+			krt_input_end(e, x);
 			exec_drop(e, x);
+		}
 		break;
 	case KRT_OP_GRAPH_LAUNCH:
 		launch(e, c);
@@ -713,6 +733,8 @@ void krt_graph_init(struct krt_engine *e)
  */
 void krt_graph_finish(struct krt_engine *e)
 {
+	for (struct krt_exec *x = e->graphs.execs; x; x = x->hh.next)
+		krt_input_end(e, x);
 	for (struct krt_exec *x = e->graphs.execs; x && !e->exit_ticket; x = x->hh.next)
 		if (exec_ready(e, x) && x->fp->stale)
 			stale_addresses(e, x, NULL);
@@ -732,6 +754,7 @@ void krt_graph_free_all(struct krt_engine *e)
 	e->mem.owner_ends = owner_ends_quietly;
 	HASH_ITER (hh, e->graphs.execs, x, tmp)
 		exec_drop(e, x);
+	krt_inputs_free(e);
 	krt_footprints_free(e);
 	krt_gnodes_free(e);
 }

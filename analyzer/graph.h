@@ -298,6 +298,8 @@ struct krt_exec {
 	bool dirty; /* updated: fp is rebuilt at the next launch */
 	struct krt_snapshot *last; /* of the latest launch */
 	uint64_t launches;
+	bool unordered;		   /* nodes without a path were found */
+	struct krt_inputs *inputs; /* graph_input.c */
 	struct krt_pending pend[KRT_PENDING_MAX];
 	uint32_t npend;
 	UT_hash_handle hh;

@@ -73,6 +73,13 @@ struct krt_origin {
 	uint64_t seq;
 };
 
+/* What wrote it, or may have: the first and the latest operation that was no copy from it. */
+struct krt_input_mark {
+	uint64_t seq; /* of the latest; 0: nothing touched it yet */
+	uint32_t kernel[2];
+	uint16_t api[2];
+};
+
 struct krt_mem {
 	struct krt_node node; /* key: base; live or freed tree */
 	uint64_t size;
@@ -92,6 +99,7 @@ struct krt_mem {
 	bool sync_memops;
 	bool free_external; /* freed on a stream whose order is not fully seen */
 	struct krt_owner *owner; /* NULL: no graph names it */
+	struct krt_input_mark input;
 	struct krt_users users;
 	/* arrays */
 	uint64_t row, height;	       /* bytes of a row, rows of a layer */
@@ -130,6 +138,7 @@ struct krt_block {
 	unsigned uses;
 	unsigned capture; /* handed out while this capture went on, 0: none */
 	struct krt_owner *owner; /* NULL: no graph names it */
+	struct krt_input_mark input;
 	struct krt_users users;
 	UT_hash_handle hh; /* ended ones, by serial */
 };

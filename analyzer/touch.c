@@ -408,6 +408,11 @@ static void touch_done(struct krt_engine *e, const struct krt_touch *t, const st
 	if (!mem)
 		return;
 	meet_users(e, t, mem, s->addr);
+	if (!s->array)
+		krt_input_touch(e, t->op, mem, s->addr,
+				(s->slices - 1) * s->slice_pitch + (s->rows - 1) * s->pitch +
+					s->width,
+				t->kind);
 	if (!t->forget)
 		note_users(e, mem, s->addr, t->op, sort);
 	if (e->since_sweep > e->sweep_after)
@@ -588,6 +593,7 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 		}
 	}
 	pointer_users(e, op, mem, addr, plain);
+	krt_input_touch(e, op, mem, addr, 1, KRT_ACC_UNKNOWN);
 	note_users(e, mem, addr, op, plain ? KRT_USER_POINTER : KRT_USER_WORD);
 	if (e->since_sweep > e->sweep_after)
 		krt_sweep(e);

@@ -25,6 +25,7 @@ static krt_words_fn *const words[KRT_NR_RULES] = {
 	[KRT_RULE_GRAPH_UNORDERED_NODES] = krt_words_graph_nodes,
 	[KRT_RULE_CAPTURE_ISOLATION] = krt_words_capture,
 	[KRT_RULE_WRONG_DEVICE] = krt_words_device,
+	[KRT_RULE_GRAPH_STALE_INPUT] = krt_words_stale_input,
 	[KRT_RULE_PERF_CAPTURE_STORM] = krt_words_storm,
 	[KRT_RULE_PERF_SYNC_HOT] = krt_words_hot,
 	[KRT_RULE_PERF_ALLOC_HOT] = krt_words_hot,

@@ -110,6 +110,14 @@ struct krt_hot_facts {
 	uint64_t gone_ns;		  /* inside the calls that free or destroy */
 };
 
+/* GRAPH_STALE_INPUT: what a replay went without. */
+struct krt_input_facts {
+	uint64_t replay, earlier, left_out; /* the first without, those with before it, those without */
+	const char *other;		    /* an input that was written; NULL: not told */
+	const char *fresh;		    /* data that nobody read; NULL: the above */
+	uint64_t hits, launches;	    /* of fresh data: at how many */
+};
+
 struct krt_facts {
 	enum krt_rule_id rule;
 	enum krt_confidence confidence;
@@ -147,6 +155,7 @@ struct krt_facts {
 	bool per_thread;  /* both are per-thread streams */
 	const struct krt_capture_facts *capture; /* CAPTURE_ISOLATION */
 	const struct krt_storm_facts *storm;	 /* times: graphs made, rounds: launches */
+	const struct krt_input_facts *input;	 /* GRAPH_STALE_INPUT */
 	const struct krt_graph_facts *graph;	 /* of nodes of one graph */
 	uint64_t times, rounds; /* loops, EVENT_UNRECORDED */
 	const struct krt_hot_facts *hot;
@@ -175,7 +184,7 @@ typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);
 krt_words_fn krt_words_race, krt_words_host, krt_words_free, krt_words_lifetime, krt_words_event,
 	krt_words_bounds, krt_words_coop, krt_words_hot, krt_words_capture;
 krt_words_fn krt_words_device, krt_words_reuse, krt_words_stale, krt_words_overlap;
-krt_words_fn krt_words_graph_nodes, krt_words_storm;
+krt_words_fn krt_words_graph_nodes, krt_words_storm, krt_words_stale_input;
 krt_words_fn krt_words_unfinished;
 
 #endif

@@ -554,6 +554,7 @@ Test(stale, update_matches_by_type)
 	graph_kernel(&a, K, 1, DEV);
 	graph_set(&a, DEV + 0x10000, 64);
 	graph_kernel(&a, K, 1, DEV + 0x10000);
+	graph_edge(&a, 1, 2);
 	capture_all(&w, S1, G1, &a, X1);
 	enable(&w, X1, G1 * 16 + 1, false); /* the first kernel */
 	graph_open(&b, G2);
@@ -844,6 +845,8 @@ Test(stale, memory_of_the_graph)
 	graph_kernel(&b, K, 1, DEV + 0x100000);
 	graph_set(&b, DEV + 0x100000, 64);
 	graph_free(&b, DEV + 0x100000);
+	for (uint32_t i = 0; i < 3; i++)
+		graph_edge(&b, i, i + 1);
 	capture_all(&w, S1, G1, &b, X1);
 	graph_launch(&w, X1, S1);
 	graph_launch(&w, X1, S2);
@@ -1715,6 +1718,7 @@ Test(overlap, memory_that_the_graph_leaves_behind)
 	graph_open(&b, G1);
 	graph_alloc(&b, DEV + 0x100000, N);
 	graph_set(&b, DEV + 0x100000, 64);
+	graph_edge(&b, 0, 1);
 	instantiate(&w, X1, G1, &b);
 	graph_launch(&w, X1, S1);
 	d2h(&w, HEAP, DEV + 0x100000, 64, S2);

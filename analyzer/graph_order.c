@@ -1,0 +1,825 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of an executable: nodes that touch the same bytes with no path
+ * between them, and the lifetimes of memory that the graph allocates itself.
+ *
+ * The nodes are taken in a topological order and fed to the same map of byte
+ * ranges as live operations are, so that a node meets the last write and the
+ * reads since, not every node before it.  "Ordered" is answered by chains: each
+ * node continues the chain of one of its predecessors where that one is its
+ * chain's last, and has one vector of how far it comes after each chain.  A graph
+ * that is too wide for the vectors is searched instead, with a bound; beyond it
+ * the coverage says so.
+ *
+ * An edge that only orders launches (port 2) orders no data.  A programmatic edge
+ * (port 1) counts: the dependent kernel waits on the device.  What comes after a
+ * wait for a semaphore or a value in memory may be ordered by something unseen,
+ * and is not judged.
+ *
+ * When one node of an executable has changed, it alone is held against the others.
+ */
+#include "engine_int.h"
+#include "graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define VECTORS_MAX (1u << 23) /* entries: 32 MiB */
+#define STEPS_MAX   (1u << 26) /* of searches in a graph that is too wide for vectors */
+#define ROWS_MAX    (1u << 18)
+#define USERS_MAX   64
+#define PAIRS_MAX   64 /* of one node with others */
+#define ALL	    UINT32_MAX
+#define PORT_LAUNCH_ORDER 2
+
+/* Memory that a space or an owner stands for. */
+struct gspace {
+	uint64_t id;
+	struct krt_ranges sure, may;
+	UT_hash_handle hh;
+};
+
+/* Who touches an owner's memory at all: the last node of each chain and sort. */
+struct guser {
+	uint32_t node;
+	uint8_t sort; /* enum krt_user_sort */
+};
+struct gusers {
+	uint32_t owner; /* serial */
+	struct guser user[USERS_MAX];
+	unsigned count;
+	UT_hash_handle hh;
+};
+
+struct gpair {
+	enum krt_rule_id rule;
+	enum krt_confidence confidence;
+	uint32_t other;
+	const struct krt_gaccess *mine;
+	uint8_t its_kind, its_know;
+	const struct krt_gmem *mem; /* of the graph itself */
+	uint64_t from, end;	    /* addresses; equal: not known */
+};
+
+struct order {
+	struct krt_engine *e;
+	const struct krt_call *call;
+	const struct krt_graph_image *g;
+	struct krt_gset *const *set; /* of each node */
+	const uint8_t *disabled;
+	uint32_t one; /* the node that changed, ALL: none */
+	uint32_t *pred_at, *pred, *succ_at, *succ;
+	uint32_t *topo, *place; /* nodes in order; the place of a node in it */
+	uint32_t *chain, *pos, chains;
+	uint32_t *vec;	     /* nodes x chains, or NULL */
+	uint32_t *stamp, now; /* of searches */
+	uint8_t *mark;	     /* one: comes before or after it */
+	uint8_t *unseen;     /* may be ordered by something that is not in the graph */
+	uint64_t steps;
+	bool gave_up, found;
+	struct krt_op_info **op;
+	struct gspace *spaces;
+	struct gusers *users;
+	struct gpair pair[PAIRS_MAX];
+	unsigned pairs;
+	/* the access in hand */
+	uint32_t node;
+	const struct krt_gaccess *access;
+};
+
+/* --- the plain graph -------------------------------------------------------------- */
+
+static bool carries_order(const struct krt_gedge *d)
+{
+	return d->from_port != PORT_LAUNCH_ORDER;
+}
+
+/* Neighbours as arrays: those of node i lie at at[i]..at[i + 1]. */
+static bool neighbours(struct order *o, bool back, uint32_t **at, uint32_t **list)
+{
+	const struct krt_graph_image *g = o->g;
+	struct krt_heap *h = &o->e->heap;
+	uint32_t *a = krt_heap_alloc(h, (g->nodes + 2) * sizeof(*a));
+	uint32_t *l = krt_heap_alloc(h, (g->edges + 1) * sizeof(*l));
+
+	*at = a;
+	*list = l;
+	if (!a || !l)
+		return false;
+	for (uint32_t i = 0; i < g->edges; i++)
+		if (carries_order(&g->edge[i]))
+			a[(back ? g->edge[i].to : g->edge[i].from) + 2]++;
+	for (uint32_t i = 2; i < g->nodes + 2; i++)
+		a[i] += a[i - 1];
+	for (uint32_t i = 0; i < g->edges; i++)
+		if (carries_order(&g->edge[i]))
+			l[a[(back ? g->edge[i].to : g->edge[i].from) + 1]++] =
+				back ? g->edge[i].from : g->edge[i].to;
+	return true;
+}
+
+/* False: the edges make a circle, or no memory. */
+static bool sort_nodes(struct order *o)
+{
+	uint32_t n = o->g->nodes, head = 0, tail = 0;
+	uint32_t *left = o->pos; /* lent: filled in later */
+
+	for (uint32_t i = 0; i < n; i++) {
+		left[i] = o->pred_at[i + 1] - o->pred_at[i];
+		if (!left[i])
+			o->topo[tail++] = i;
+	}
+	for (; head < tail; head++) {
+		uint32_t v = o->topo[head];
+
+		o->place[v] = head;
+		for (uint32_t i = o->succ_at[v]; i < o->succ_at[v + 1]; i++)
+			if (!--left[o->succ[i]])
+				o->topo[tail++] = o->succ[i];
+	}
+	return tail == n;
+}
+
+static void make_chains(struct order *o)
+{
+	uint32_t *last = o->stamp; /* lent: whether a node is its chain's last */
+
+	for (uint32_t k = 0; k < o->g->nodes; k++) {
+		uint32_t v = o->topo[k];
+
+		o->chain[v] = ALL;
+		for (uint32_t i = o->pred_at[v]; i < o->pred_at[v + 1]; i++)
+			if (last[o->pred[i]]) {
+				last[o->pred[i]] = 0;
+				o->chain[v] = o->chain[o->pred[i]];
+				o->pos[v] = o->pos[o->pred[i]] + 1;
+				break;
+			}
+		if (o->chain[v] == ALL) {
+			o->chain[v] = o->chains++;
+			o->pos[v] = 1;
+		}
+		last[v] = 1;
+	}
+	memset(o->stamp, 0, o->g->nodes * sizeof(*o->stamp));
+}
+
+static void make_vectors(struct order *o)
+{
+	size_t w = o->chains;
+
+	if (o->g->nodes > VECTORS_MAX / (w ? w : 1))
+		return;
+	o->vec = krt_heap_alloc(&o->e->heap, o->g->nodes * w * sizeof(*o->vec));
+	if (!o->vec)
+		return;
+	for (uint32_t k = 0; k < o->g->nodes; k++) {
+		uint32_t v = o->topo[k], *to = o->vec + v * w;
+
+		for (uint32_t i = o->pred_at[v]; i < o->pred_at[v + 1]; i++) {
+			const uint32_t *from = o->vec + o->pred[i] * w;
+
+			for (size_t c = 0; c < w; c++)
+				if (from[c] > to[c])
+					to[c] = from[c];
+		}
+		to[o->chain[v]] = o->pos[v];
+	}
+}
+
+/* Marks what is reached from v; topo is lent as the stack. */
+static void spread(struct order *o, uint32_t v, const uint32_t *at, const uint32_t *list,
+		   uint8_t *mark)
+{
+	uint32_t top = 0;
+
+	o->topo[top++] = v;
+	while (top) {
+		uint32_t u = o->topo[--top];
+
+		for (uint32_t i = at[u]; i < at[u + 1]; i++)
+			if (!mark[list[i]]) {
+				mark[list[i]] = 1;
+				o->topo[top++] = list[i];
+			}
+	}
+}
+
+/* A search back from b; true also when the bound is reached. */
+static bool search(struct order *o, uint32_t a, uint32_t b)
+{
+	uint32_t top = 0, n = o->g->nodes, *stack;
+	bool hit = false;
+
+	if (o->steps > STEPS_MAX) {
+		o->gave_up = true;
+		return true;
+	}
+	stack = krt_heap_alloc(&o->e->heap, n * sizeof(*stack));
+	if (!stack)
+		return true;
+	o->now++;
+	stack[top++] = b;
+	while (top && !hit) {
+		uint32_t u = stack[--top];
+
+		for (uint32_t i = o->pred_at[u]; i < o->pred_at[u + 1] && !hit; i++) {
+			uint32_t p = o->pred[i];
+
+			o->steps++;
+			hit = p == a;
+			if (o->stamp[p] == o->now || o->place[p] < o->place[a])
+				continue;
+			o->stamp[p] = o->now;
+			stack[top++] = p;
+		}
+	}
+	krt_heap_free(&o->e->heap, stack, n * sizeof(*stack));
+	return hit;
+}
+
+/* Does a path lead from a to b? */
+static bool before(struct order *o, uint32_t a, uint32_t b)
+{
+	if (a == b)
+		return false;
+	if (o->one != ALL) /* one of them is it */
+		return o->mark[a == o->one ? b : a] == (a == o->one ? 2 : 1);
+	if (o->place[a] > o->place[b])
+		return false;
+	if (o->vec)
+		return o->vec[(size_t)b * o->chains + o->chain[a]] >= o->pos[a];
+	return search(o, a, b);
+}
+
+/* In different bodies of one conditional: never both in one round. */
+static bool exclusive(const struct krt_graph_image *g, uint32_t a, uint32_t b)
+{
+	for (uint32_t x = a; g->node[x].holder != KRT_GNODE_NONE; x = g->node[x].holder) {
+		if (g->node[g->node[x].holder].type != KRT_GNODE_CONDITIONAL)
+			continue;
+		for (uint32_t y = b; g->node[y].holder != KRT_GNODE_NONE; y = g->node[y].holder)
+			if (g->node[y].holder == g->node[x].holder)
+				return g->node[y].body != g->node[x].body;
+	}
+	return false;
+}
+
+static bool unordered(struct order *o, uint32_t a, uint32_t b)
+{
+	return a != b && !o->unseen[a] && !o->unseen[b] && !before(o, a, b) && !before(o, b, a) &&
+	       !exclusive(o->g, a, b) && !o->gave_up;
+}
+
+/* --- pairs --------------------------------------------------------------------------- */
+
+static bool maybe(const struct order *o, uint32_t node)
+{
+	return o->g->node[node].flags & KRT_GN_MAYBE;
+}
+
+static void pair_add(struct order *o, const struct gpair *p)
+{
+	struct gpair *q = o->pair;
+	unsigned i;
+
+	for (i = 0; i < o->pairs; i++, q++)
+		if (q->other == p->other && q->rule == p->rule && q->mine->owner == p->mine->owner)
+			break;
+	if (i < o->pairs) {
+		bool stronger = p->confidence > q->confidence, bytes = p->from < p->end;
+
+		if (p->confidence < q->confidence)
+			return;
+		if (!stronger && bytes && q->from < q->end) {
+			q->from = p->from < q->from ? p->from : q->from;
+			q->end = p->end > q->end ? p->end : q->end;
+		} else if (stronger || bytes) {
+			*q = *p;
+		}
+		return;
+	}
+	if (i < PAIRS_MAX)
+		o->pair[o->pairs++] = *p;
+}
+
+static uint32_t node_of(const struct krt_op_info *op)
+{
+	return (uint32_t)op->seq;
+}
+
+static uint64_t to_addr(const struct krt_gaccess *a, uint64_t key)
+{
+	return key - a->key + a->addr;
+}
+
+static void meet(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
+{
+	struct order *o = user;
+	const struct krt_gaccess *a = o->access;
+	uint32_t other = node_of(prev->op);
+	struct gpair p = {.rule = KRT_RULE_GRAPH_UNORDERED_NODES,
+			  .confidence = KRT_CERTAIN,
+			  .other = other,
+			  .mine = a,
+			  .its_kind = prev->kind,
+			  .its_know = prev->know,
+			  .from = to_addr(a, from),
+			  .end = to_addr(a, end)};
+	bool mine = a->kind == KRT_ACC_UNKNOWN, its = prev->kind == KRT_ACC_UNKNOWN;
+
+	if (!unordered(o, other, o->node))
+		return;
+	/* a pointer alone: likely where a copy or set writes that byte */
+	if (mine && its)
+		p.confidence = KRT_POSSIBLE;
+	else if (mine)
+		p.confidence = prev->op->class != KRT_OPC_KERNEL && prev->kind == KRT_ACC_WRITE
+				       ? KRT_LIKELY
+				       : KRT_POSSIBLE;
+	else if (its)
+		p.confidence = a->kind == KRT_ACC_WRITE && a->role != KRT_GROLE_KERNEL
+				       ? KRT_LIKELY
+				       : KRT_POSSIBLE;
+	if ((maybe(o, other) || maybe(o, o->node)) && p.confidence > KRT_LIKELY)
+		p.confidence = KRT_LIKELY;
+	pair_add(o, &p);
+}
+
+static void meet_users(struct order *o, const struct gusers *u)
+{
+	const struct krt_gaccess *a = o->access;
+	bool mine = a->kind == KRT_ACC_UNKNOWN;
+
+	for (unsigned i = 0; u && i < u->count; i++) {
+		struct gpair p = {.rule = KRT_RULE_GRAPH_UNORDERED_NODES,
+				  .confidence = KRT_POSSIBLE,
+				  .other = u->user[i].node,
+				  .mine = a,
+					  .its_kind = KRT_ACC_UNKNOWN,
+				  .its_know = KRT_KNOW_POINTER};
+
+		switch ((enum krt_user_sort)u->user[i].sort) {
+		case KRT_USER_POINTER:
+			break;
+		case KRT_USER_WORD:
+			p.its_know = KRT_KNOW_WORD;
+			break;
+		default:
+			if (!mine) /* the bytes have told */
+				continue;
+			p.its_kind = u->user[i].sort == KRT_USER_READ ? KRT_ACC_READ : KRT_ACC_WRITE;
+			p.its_know = KRT_KNOW_API;
+			break;
+		}
+		if (unordered(o, p.other, o->node))
+			pair_add(o, &p);
+	}
+}
+
+/* --- memory of the graph itself ----------------------------------------------------------- */
+
+static void lifetime(struct order *o, const struct krt_gaccess *a)
+{
+	const struct krt_graph_image *g = o->g;
+	bool pointer = a->kind == KRT_ACC_UNKNOWN, word = a->know == KRT_KNOW_WORD;
+	uint32_t v = o->node;
+	struct gpair p = {.mine = a};
+	const struct krt_gmem *m = krt_graph_image_mem(g, a->addr);
+	uint64_t seq, free_seq;
+	unsigned lives = 0;
+
+	/* an address may have several lives in one graph: inside any of them is fine */
+	for (uint32_t i = 0; m && i < g->mems; i++) {
+		const struct krt_gmem *k = &g->mem[i];
+
+		if (a->addr < k->addr || a->addr - k->addr >= k->bytes)
+			continue;
+		lives++;
+		if (before(o, k->alloc, v) && (k->free == KRT_GNODE_NONE || before(o, v, k->free)))
+			return;
+	}
+	if (lives != 1 || o->unseen[v])
+		return;
+	p.mem = m;
+	p.from = a->addr;
+	p.end = a->width && a->addr + a->width > a->addr ? a->addr + a->width : a->addr;
+	if (!before(o, m->alloc, v)) {
+		p.rule = KRT_RULE_UBA_STREAM;
+		p.other = m->alloc;
+		p.confidence = word ? KRT_POSSIBLE : pointer ? KRT_LIKELY : KRT_CERTAIN;
+	} else {
+		seq = o->set[v] ? o->set[v]->made.seq : 0;
+		free_seq = o->set[m->free] ? o->set[m->free]->made.seq : 0;
+		p.rule = before(o, m->free, v) || (free_seq && seq > free_seq)
+				 ? KRT_RULE_UAF_STREAM
+				 : KRT_RULE_FREE_IN_USE;
+		p.other = m->free;
+		p.confidence = word ? KRT_POSSIBLE : KRT_CERTAIN;
+	}
+	if (exclusive(g, p.other, v))
+		return;
+	if ((maybe(o, v) || maybe(o, p.other)) && p.confidence > KRT_LIKELY)
+		p.confidence = KRT_LIKELY;
+	pair_add(o, &p);
+}
+
+/* --- accesses of one node ------------------------------------------------------------------ */
+
+static struct gspace *space_of(struct order *o, uint64_t id, bool make)
+{
+	struct krt_heap *heap = &o->e->heap;
+	struct gspace *s;
+
+	HASH_FIND(hh, o->spaces, &id, sizeof(id), s);
+	if (s || !make)
+		return s;
+	s = krt_heap_alloc(heap, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->id = id;
+	s->may.may = true;
+	HASH_ADD(hh, o->spaces, id, sizeof(s->id), s);
+	if (!s->hh.tbl) {
+		krt_heap_free(heap, s, sizeof(*s));
+		return NULL;
+	}
+	return s;
+}
+
+static struct gusers *users_of(struct order *o, const struct krt_gaccess *a, bool make)
+{
+	const struct krt_owner *owner = a->block ? a->block : a->owner;
+	struct krt_heap *heap = &o->e->heap;
+	struct gusers *u;
+
+	if (!owner)
+		return NULL;
+	HASH_FIND(hh, o->users, &owner->serial, sizeof(owner->serial), u);
+	if (u || !make)
+		return u;
+	u = krt_heap_alloc(heap, sizeof(*u));
+	if (!u)
+		return NULL;
+	u->owner = owner->serial;
+	HASH_ADD(hh, o->users, owner, sizeof(u->owner), u);
+	if (!u->hh.tbl) {
+		krt_heap_free(heap, u, sizeof(*u));
+		return NULL;
+	}
+	return u;
+}
+
+static unsigned sort_of(const struct krt_gaccess *a)
+{
+	if (a->kind == KRT_ACC_UNKNOWN)
+		return a->know == KRT_KNOW_WORD ? KRT_USER_WORD : KRT_USER_POINTER;
+	if (a->role == KRT_GROLE_KERNEL)
+		return KRT_USER_KERNEL;
+	return a->kind == KRT_ACC_READ ? KRT_USER_READ : KRT_USER_WRITE;
+}
+
+static void note_user(struct order *o, const struct krt_gaccess *a)
+{
+	struct gusers *u = users_of(o, a, true);
+	uint8_t sort = (uint8_t)sort_of(a);
+
+	for (unsigned i = 0; u && i < u->count; i++)
+		if (u->user[i].sort == sort && o->chain[u->user[i].node] == o->chain[o->node]) {
+			u->user[i].node = o->node;
+			return;
+		}
+	if (u && u->count < USERS_MAX)
+		u->user[u->count++] = (struct guser){.node = o->node, .sort = sort};
+}
+
+/* Every row of an access: met, or remembered. */
+static void each_row(struct order *o, const struct krt_gaccess *a, struct gspace *s, bool add)
+{
+	struct krt_access r = {.op = o->op[o->node], .kind = a->kind, .know = a->know};
+	uint64_t rows = a->rows ? a->rows : 1, slices = a->slices ? a->slices : 1;
+	bool may = a->kind == KRT_ACC_UNKNOWN || maybe(o, o->node);
+
+	if (slices > ROWS_MAX || rows > ROWS_MAX / slices) {
+		krt_reason(o->e, KRT_REASON_ROWS, "a node of a graph");
+		return;
+	}
+	for (uint64_t z = 0; z < slices; z++)
+		for (uint64_t y = 0; y < rows; y++) {
+			uint64_t from = a->key + z * a->slice_pitch + y * a->pitch;
+			uint64_t end = from + (a->width ? a->width : 1);
+
+			if (end < from)
+				continue;
+			if (add) {
+				krt_ranges_add(&o->e->heap, may ? &s->may : &s->sure, from, end,
+					       &r);
+				continue;
+			}
+			if (a->kind == KRT_ACC_UNKNOWN)
+				krt_ranges_each(&s->sure, from, end, meet, o);
+			else
+				krt_ranges_conflicts(&s->sure, from, end, a->kind, meet, o);
+			krt_ranges_conflicts(&s->may, from, end, a->kind, meet, o);
+		}
+}
+
+static bool takes_part(const struct order *o, uint32_t v)
+{
+	return o->set[v] && o->set[v]->n && !(o->disabled && o->disabled[v]);
+}
+
+static void check_node(struct order *o, uint32_t v)
+{
+	const struct krt_gset *set = o->set[v];
+
+	o->node = v;
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct krt_gaccess *a = &set->access[i];
+		struct gspace *s;
+
+		if (a->role == KRT_GROLE_MEMOP)
+			continue;
+		o->access = a;
+		if (a->space == KRT_SPACE_GRAPH && (o->one == ALL || o->one == v))
+			lifetime(o, a);
+		s = space_of(o, a->space, false);
+		if (s && a->know != KRT_KNOW_WORD)
+			each_row(o, a, s, false);
+		meet_users(o, users_of(o, a, false));
+	}
+}
+
+static void add_node(struct order *o, uint32_t v)
+{
+	const struct krt_gset *set = o->set[v];
+	struct krt_op_info *op = krt_heap_alloc(&o->e->heap, sizeof(*op));
+
+	if (!op)
+		return;
+	op->refs = 1;
+	op->seq = v;
+	op->class = o->g->node[v].type == KRT_GNODE_KERNEL ? KRT_OPC_KERNEL : KRT_OPC_COPY;
+	op->stamp.domain = o->chain[v] + 1;
+	o->op[v] = op;
+	o->node = v;
+	for (uint32_t i = 0; i < set->n; i++) {
+		const struct krt_gaccess *a = &set->access[i];
+		struct gspace *s;
+
+		if (a->role == KRT_GROLE_MEMOP)
+			continue;
+		s = a->know == KRT_KNOW_WORD ? NULL : space_of(o, a->space, true);
+		if (s)
+			each_row(o, a, s, true);
+		note_user(o, a);
+	}
+}
+
+/* --- findings -------------------------------------------------------------------------------- */
+
+struct node_text {
+	char api[256], place[64], node[320];
+};
+
+static void side_of(const struct order *o, uint32_t v, const char *what, unsigned know,
+		    const struct gpair *p, struct krt_side *side, struct krt_operation *out,
+		    struct node_text *t)
+{
+	const struct krt_gset *set = o->set[v];
+
+	side->api = krt_gset_api(o->e, o->g->node[v].type, set, t->api, sizeof(t->api));
+	side->what = what;
+	snprintf(t->place, sizeof(t->place), "graph node %u", o->g->node[v].place);
+	side->stream = t->place;
+	side->seq = set ? set->made.seq : 0;
+	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD;
+	side->word = know == KRT_KNOW_WORD;
+	out->what = what;
+	out->api = side->api;
+	if (o->g->node[v].type == KRT_GNODE_KERNEL && !strncmp(side->api, "kernel ", 7))
+		out->kernel = side->api + 7;
+	out->stream = side->stream;
+	out->sequence = side->seq;
+	out->knowledge = krt_know_text(know);
+	out->stack_id = set ? set->made.stack : 0;
+	if (p->from < p->end) {
+		out->range_base = p->from;
+		out->range_len = p->end - p->from;
+	}
+}
+
+static void buffer_of(const struct order *o, const struct gpair *p, struct krt_buffer *b,
+		      uint32_t *stack)
+{
+	const struct krt_owner *owner = p->mine->owner;
+	const struct krt_gset *set;
+
+	*stack = 0;
+	if (p->mem) {
+		memset(b, 0, sizeof(*b));
+		b->kind = krt_mem_kind_name(KRT_MEM_POOL);
+		b->base = p->mem->addr;
+		b->size = p->mem->bytes;
+		b->offset = p->from - b->base;
+		b->len = p->end - p->from;
+		set = o->set[p->mem->alloc];
+		if (set && set->made.seq) {
+			b->allocated_by = krt_api_text(set->made.api);
+			b->allocated_seq = set->made.seq;
+			*stack = set->made.stack;
+		}
+		return;
+	}
+	if (owner) {
+		krt_owner_buffer(owner, p->from, p->end, b);
+		*stack = owner->made.stack;
+		return;
+	}
+	memset(b, 0, sizeof(*b));
+	b->kind = krt_mem_kind_name(p->mine->host ? KRT_MEM_PAGEABLE : KRT_MEM_UNKNOWN);
+	b->base = p->from;
+	b->size = b->len = p->end - p->from;
+}
+
+static void report(struct order *o, uint32_t v, const struct gpair *p)
+{
+	bool nodes = p->rule == KRT_RULE_GRAPH_UNORDERED_NODES;
+	uint32_t cur = v, prev = p->other, stack;
+	const char *cur_what = krt_what_of(p->mine->kind),
+		   *prev_what = nodes			      ? krt_what_of(p->its_kind)
+				: p->rule == KRT_RULE_UBA_STREAM ? "allocate"
+								 : "free";
+	unsigned cur_know = p->mine->know, prev_know = nodes ? p->its_know : KRT_KNOW_API;
+	struct krt_graph_facts k = {.api = o->call->api->base, .seq = o->call->rec->t0};
+	struct krt_facts f = {.rule = p->rule,
+			      .confidence = p->confidence,
+			      .view = KRT_BOTH_VIEWS,
+			      .graph = &k};
+	const struct krt_gset *a, *b;
+	struct node_text cur_text, prev_text;
+	struct krt_finding shape;
+	char buffer[256];
+
+	memset(&shape, 0, sizeof(shape));
+	/* a free that comes after the use is the operation at fault */
+	a = o->set[cur];
+	b = o->set[prev];
+	if (p->rule == KRT_RULE_FREE_IN_USE || (nodes && a && b && a->made.seq < b->made.seq)) {
+		const char *what = cur_what;
+		unsigned know = cur_know;
+
+		cur = p->other;
+		prev = v;
+		cur_what = prev_what;
+		prev_what = what;
+		cur_know = prev_know;
+		prev_know = know;
+		a = o->set[cur];
+		b = o->set[prev];
+	}
+	side_of(o, cur, cur_what, cur_know, p, &f.cur, &shape.current, &cur_text);
+	side_of(o, prev, prev_what, prev_know, p, &f.prev, &shape.previous, &prev_text);
+	k.cur = krt_gset_text(o->e, o->g->node[cur].type, a, cur_text.node, sizeof(cur_text.node));
+	k.prev = krt_gset_text(o->e, o->g->node[prev].type, b, prev_text.node,
+			       sizeof(prev_text.node));
+	k.captured = a && b && a->capture && b->capture;
+	k.maybe = maybe(o, cur) || maybe(o, prev);
+	buffer_of(o, p, &shape.buffer, &stack);
+	krt_buffer_text(&shape.buffer, buffer, sizeof(buffer));
+	f.buffer = buffer;
+	f.offset = shape.buffer.offset;
+	f.len = shape.buffer.len;
+	f.size = shape.buffer.size;
+	krt_find(o->e, &f, &shape, stack);
+	o->found = true;
+}
+
+static void flush(struct order *o, uint32_t v)
+{
+	for (unsigned i = 0; i < o->pairs; i++)
+		report(o, v, &o->pair[i]);
+	o->pairs = 0;
+}
+
+/* --- a whole graph ------------------------------------------------------------------------------ */
+
+/* What comes after a wait for something outside of the graph. */
+static void mark_unseen(struct order *o)
+{
+	for (uint32_t v = 0; v < o->g->nodes; v++) {
+		const struct krt_gnode *n = &o->g->node[v];
+		bool waits = n->type == KRT_GNODE_SEMAS_WAIT || n->type == KRT_GNODE_BATCH_MEM_OP;
+
+		if (!waits || (o->disabled && o->disabled[v]) || o->unseen[v])
+			continue;
+		o->unseen[v] = 1;
+		spread(o, v, o->succ_at, o->succ, o->unseen);
+	}
+}
+
+static bool prepare(struct order *o)
+{
+	struct krt_heap *h = &o->e->heap;
+	size_t n = o->g->nodes;
+
+	o->topo = krt_heap_alloc(h, n * sizeof(*o->topo));
+	o->place = krt_heap_alloc(h, n * sizeof(*o->place));
+	o->chain = krt_heap_alloc(h, n * sizeof(*o->chain));
+	o->pos = krt_heap_alloc(h, n * sizeof(*o->pos));
+	o->stamp = krt_heap_alloc(h, n * sizeof(*o->stamp));
+	o->mark = krt_heap_alloc(h, n);
+	o->unseen = krt_heap_alloc(h, n);
+	o->op = krt_heap_alloc(h, n * sizeof(*o->op));
+	if (!o->topo || !o->place || !o->chain || !o->pos || !o->stamp || !o->mark || !o->unseen ||
+	    !o->op || !neighbours(o, true, &o->pred_at, &o->pred) ||
+	    !neighbours(o, false, &o->succ_at, &o->succ))
+		return false;
+	mark_unseen(o);
+	if (o->one != ALL) {
+		spread(o, o->one, o->succ_at, o->succ, o->mark);
+		for (uint32_t i = 0; i < n; i++)
+			o->mark[i] = o->mark[i] ? 2 : 0;
+		spread(o, o->one, o->pred_at, o->pred, o->mark);
+		return true;
+	}
+	if (!sort_nodes(o))
+		return false;
+	make_chains(o);
+	make_vectors(o);
+	return !h->failed;
+}
+
+static void clean_up(struct order *o)
+{
+	struct krt_heap *heap = &o->e->heap;
+	size_t n = o->g->nodes;
+	struct gspace *s, *stmp;
+	struct gusers *u, *utmp;
+
+	HASH_ITER (hh, o->spaces, s, stmp) {
+		HASH_DELETE(hh, o->spaces, s);
+		krt_ranges_clear(heap, &s->sure, 0, UINT64_MAX);
+		krt_ranges_clear(heap, &s->may, 0, UINT64_MAX);
+		krt_heap_free(heap, s, sizeof(*s));
+	}
+	HASH_ITER (hh, o->users, u, utmp) {
+		HASH_DELETE(hh, o->users, u);
+		krt_heap_free(heap, u, sizeof(*u));
+	}
+	for (size_t i = 0; o->op && i < n; i++)
+		if (o->op[i])
+			krt_op_unref(heap, o->op[i]);
+	krt_heap_free(heap, o->op, n * sizeof(*o->op));
+	krt_heap_free(heap, o->topo, n * sizeof(*o->topo));
+	krt_heap_free(heap, o->place, n * sizeof(*o->place));
+	krt_heap_free(heap, o->chain, n * sizeof(*o->chain));
+	krt_heap_free(heap, o->pos, n * sizeof(*o->pos));
+	krt_heap_free(heap, o->stamp, n * sizeof(*o->stamp));
+	krt_heap_free(heap, o->mark, n);
+	krt_heap_free(heap, o->unseen, n);
+	krt_heap_free(heap, o->vec, n * o->chains * sizeof(*o->vec));
+	krt_heap_free(heap, o->pred_at, (n + 2) * sizeof(*o->pred_at));
+	krt_heap_free(heap, o->pred, (o->g->edges + 1) * sizeof(*o->pred));
+	krt_heap_free(heap, o->succ_at, (n + 2) * sizeof(*o->succ_at));
+	krt_heap_free(heap, o->succ, (o->g->edges + 1) * sizeof(*o->succ));
+}
+
+bool krt_graph_order(struct krt_engine *e, const struct krt_call *c,
+		     const struct krt_graph_image *g, struct krt_gset *const *set,
+		     const uint8_t *disabled, uint32_t node)
+{
+	struct order *o;
+	bool found;
+
+	if (!e->judge || !g->nodes || (node != KRT_GNODE_NONE && node >= g->nodes))
+		return false;
+	if (node != KRT_GNODE_NONE &&
+	    (!set[node] || !set[node]->n || (disabled && disabled[node])))
+		return false;
+	o = krt_heap_alloc(&e->heap, sizeof(*o));
+	if (!o)
+		return false;
+	*o = (struct order){.e = e, .call = c, .g = g, .set = set, .disabled = disabled, .one = node};
+	if (prepare(o)) {
+		if (node != ALL)
+			add_node(o, node);
+		for (uint32_t i = 0; i < g->nodes && !e->heap.failed; i++) {
+			uint32_t v = node == ALL ? o->topo[i] : i;
+
+			if (!takes_part(o, v))
+				continue;
+			check_node(o, v);
+			flush(o, v);
+			if (node == ALL)
+				add_node(o, v);
+		}
+	}
+	if (o->gave_up)
+		krt_reason(e, KRT_REASON_GRAPH, "a graph of %u nodes is too wide to be checked inside",
+			   g->nodes);
+	found = o->found;
+	clean_up(o);
+	krt_heap_free(&e->heap, o, sizeof(*o));
+	return found;
+}

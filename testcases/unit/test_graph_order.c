@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of graphs made by hand: which nodes conflict without a path, and which do not. */
+#include <criterion/criterion.h>
+
+#include <time.h>
+
+#include "graph_build.h"
+
+#define S1 0x101ull
+#define P  DEV
+#define Q  (DEV + 0x100000)
+#define N  4096
+#define X  0x8000ull
+#define G  0x9000ull
+
+static struct graph_build b;
+
+static void open2(struct world *w)
+{
+	world_open(w, NULL);
+	context(w, 0xc0, 0, true);
+	stream(w, S1, 1);
+	alloc(w, P, N);
+	alloc(w, Q, N);
+	name(w, P, N, "a");
+	name(w, Q, N, "b");
+	kernel(w, 1, "scale", 1, NULL);
+	graph_open(&b, G);
+}
+
+#define expect(w, text)	    cr_assert_str_eq(world_close(w), text)
+#define expect_all(w, text) cr_assert_str_eq(world_close_as(w, true), text)
+#define UNORDERED	    "GRAPH-UNORDERED-NODES:error:1"
+
+Test(inside, two_sets)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_set(&b, P + 64, 64);
+	instantiate(&w, X, G, &b);
+	graph_launch(&w, X, S1);
+	graph_launch(&w, X, S1);
+	expect(&w, UNORDERED);
+}
+
+Test(inside, texts)
+{
+	struct krt_report *r;
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_copy(&b, Q, P + 64, 64);
+	instantiate(&w, X, G, &b);
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 1);
+	cr_assert(strstr(r->finding[0].message, "bytes +0x40..+0x80 of device buffer \"a\""), "%s",
+		  r->finding[0].message);
+	cr_assert(strstr(r->finding[0].fix, "add the edge"), "%s", r->finding[0].fix);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
+Test(inside, an_edge)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_set(&b, P, N);
+	graph_edge(&b, 0, 1);
+	instantiate(&w, X, G, &b);
+	graph_launch(&w, X, S1);
+	expect(&w, "");
+}
+
+/* The path leads through a node that comes later in the list. */
+Test(inside, a_long_way)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_copy(&b, Q, P, N);
+	graph_node(&b, CU_GRAPH_NODE_TYPE_EMPTY, NULL, 0);
+	graph_edge(&b, 0, 2);
+	graph_edge(&b, 2, 1);
+	instantiate(&w, X, G, &b);
+	expect(&w, "");
+}
+
+Test(inside, programmatic_and_launch_order)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_set(&b, P, N);
+	graph_set(&b, P, N);
+	graph_edge_as(&b, 0, 1, 1);
+	graph_edge_as(&b, 1, 2, 2);
+	instantiate(&w, X, G, &b);
+	expect(&w, "GRAPH-UNORDERED-NODES:error:2");
+}
+
+Test(inside, reads_and_other_bytes)
+{
+	struct world w;
+
+	open2(&w);
+	graph_copy(&b, Q, P, 64);
+	graph_copy(&b, Q + 64, P, 64);
+	graph_set(&b, Q + 128, 64);
+	instantiate(&w, X, G, &b);
+	expect(&w, "");
+}
+
+/* A reader of two writers: each pair without a path is one. */
+Test(inside, fork_without_join)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, 64);
+	graph_set(&b, P + 64, 64);
+	graph_copy(&b, Q, P, 128);
+	graph_edge(&b, 0, 2);
+	instantiate(&w, X, G, &b);
+	expect(&w, UNORDERED);
+}
+
+/* --- what only may touch the bytes ------------------------------------------------------ */
+
+Test(inside, pointer_beside_a_set)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_kernel(&b, 1, 1, P);
+	instantiate(&w, X, G, &b);
+	expect(&w, "GRAPH-UNORDERED-NODES:warning:1");
+}
+
+Test(inside, pointers)
+{
+	struct world w;
+
+	open2(&w);
+	graph_kernel(&b, 1, 1, P);
+	graph_kernel(&b, 1, 2, P + 64);
+	graph_copy(&b, Q, P, 64);
+	instantiate(&w, X, G, &b);
+	expect_all(&w, "?GRAPH-UNORDERED-NODES:3");
+}
+
+Test(inside, pointer_behind_a_set)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_kernel(&b, 1, 1, P);
+	graph_copy(&b, Q, P, N);
+	graph_edge(&b, 0, 1);
+	graph_edge(&b, 1, 2);
+	instantiate(&w, X, G, &b);
+	expect_all(&w, "");
+}
+
+/* --- nested graphs ------------------------------------------------------------------------ */
+
+static void child_with_set(uint64_t at)
+{
+	graph_hold(&b, 0);
+	graph_enter(&b, G + 1);
+	graph_set(&b, at, N);
+	graph_leave(&b);
+	graph_held(&b);
+}
+
+Test(inside, child)
+{
+	struct world w;
+
+	open2(&w);
+	child_with_set(P);
+	graph_set(&b, P, N);
+	instantiate(&w, X, G, &b);
+	expect(&w, UNORDERED);
+}
+
+Test(inside, child_in_order)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	child_with_set(P);
+	graph_copy(&b, Q, P, N);
+	graph_edge(&b, 0, 1);
+	graph_edge(&b, 1, 2);
+	instantiate(&w, X, G, &b);
+	expect(&w, "");
+}
+
+static void conditional(uint32_t bodies)
+{
+	graph_hold(&b, bodies);
+	for (uint32_t i = 0; i < bodies; i++) {
+		graph_enter(&b, G + 1 + i);
+		graph_set(&b, P, N);
+		graph_leave(&b);
+	}
+	graph_held(&b);
+}
+
+Test(inside, bodies_exclude_one_another)
+{
+	struct world w;
+
+	open2(&w);
+	conditional(2);
+	instantiate(&w, X, G, &b);
+	expect(&w, "");
+}
+
+/* A body may run no time at all. */
+Test(inside, body_beside_a_node)
+{
+	struct world w;
+
+	open2(&w);
+	conditional(1);
+	graph_copy(&b, Q, P, N);
+	instantiate(&w, X, G, &b);
+	expect(&w, "GRAPH-UNORDERED-NODES:warning:1");
+}
+
+/* --- the graph's own memory -------------------------------------------------------------------- */
+
+#define OWN (DEV + 0x40000000)
+
+Test(inside, own_memory)
+{
+	struct world w;
+
+	open2(&w);
+	graph_alloc(&b, OWN, N);
+	graph_set(&b, OWN, N);
+	graph_free(&b, OWN);
+	graph_edge(&b, 0, 1);
+	graph_edge(&b, 1, 2);
+	instantiate(&w, X, G, &b);
+	graph_launch(&w, X, S1);
+	expect(&w, "");
+}
+
+Test(inside, before_its_allocation)
+{
+	struct world w;
+
+	open2(&w);
+	graph_alloc(&b, OWN, N);
+	graph_set(&b, OWN, N);
+	instantiate(&w, X, G, &b);
+	expect(&w, "UBA-STREAM:error:1");
+}
+
+Test(inside, after_its_free)
+{
+	struct world w;
+
+	open2(&w);
+	graph_alloc(&b, OWN, N);
+	graph_free(&b, OWN);
+	graph_set(&b, OWN, N);
+	graph_edge(&b, 0, 1);
+	graph_edge(&b, 1, 2);
+	instantiate(&w, X, G, &b);
+	expect(&w, "UAF-STREAM:error:1");
+}
+
+/* --- updates ------------------------------------------------------------------------------------- */
+
+static void enable(struct world *w, uint64_t node, unsigned on)
+{
+	call(w, cuGraphNodeSetEnabled, A(X), A(node), A(on));
+}
+
+#define NODE(i) (G * 16 + 1 + (i))
+
+Test(inside, disabled_at_first)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_set(&b, Q, N);
+	instantiate(&w, X, G, &b);
+	graph_open(&b, G);
+	graph_set(&b, P, N);
+	graph_set(&b, P, N);
+	enable(&w, NODE(1), 0);
+	exec_update(&w, X, G, &b);
+	graph_launch(&w, X, S1);
+	expect(&w, "");
+}
+
+Test(inside, enabled_again)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_set(&b, Q, N);
+	instantiate(&w, X, G, &b);
+	graph_open(&b, G);
+	graph_set(&b, P, N);
+	graph_set(&b, P, N);
+	enable(&w, NODE(1), 0);
+	exec_update(&w, X, G, &b);
+	graph_launch(&w, X, S1);
+	enable(&w, NODE(1), 1);
+	graph_launch(&w, X, S1);
+	graph_launch(&w, X, S1);
+	expect(&w, UNORDERED);
+}
+
+Test(inside, whole_update)
+{
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_set(&b, Q, N);
+	instantiate(&w, X, G, &b);
+	for (int i = 0; i < 3; i++) {
+		graph_open(&b, G);
+		graph_set(&b, P, N);
+		graph_set(&b, P, N);
+		exec_update(&w, X, G, &b);
+		graph_launch(&w, X, S1);
+	}
+	expect(&w, UNORDERED);
+}
+
+Test(inside, one_node_set)
+{
+	CUDA_MEMSET_NODE_PARAMS m = {.dst = P, .elementSize = 1, .width = N, .height = 1};
+	struct {
+		struct krt_node_rec n;
+		CUDA_MEMSET_NODE_PARAMS m;
+	} u = {.n = {.size = sizeof(u), .type = CU_GRAPH_NODE_TYPE_MEMSET, .node = NODE(1)}, .m = m};
+	struct world w;
+
+	open2(&w);
+	graph_set(&b, P, N);
+	graph_set(&b, Q, N);
+	instantiate(&w, X, G, &b);
+	call_begin(&w, KRT_API_cuGraphExecMemsetNodeSetParams, A(X), A(NODE(1)), A(0), A(0));
+	call_blob(&w, 255, KRT_BLOB_NODE, &u, sizeof(u));
+	call_end(&w, 0);
+	graph_launch(&w, X, S1);
+	expect(&w, UNORDERED);
+}
+
+/* --- many nodes ------------------------------------------------------------------------------------ */
+
+/* A chain of 10,000 nodes on the same bytes, and 3,000 independent ones: in no time. */
+static void many(bool chain, uint32_t n, const char *want)
+{
+	static uint64_t rec[400000];
+	struct krt_graph_rec *g = (struct krt_graph_rec *)rec;
+	CUDA_MEMSET_NODE_PARAMS m = {.dst = P, .elementSize = 1, .width = 8, .height = 1};
+	struct {
+		struct krt_node_rec n;
+		CUDA_MEMSET_NODE_PARAMS m;
+	} u = {.n = {.size = sizeof(u), .type = CU_GRAPH_NODE_TYPE_MEMSET}};
+	char *p = (char *)(g + 1);
+	size_t len;
+	struct krt_rec_call *r;
+	static uint64_t out[410000];
+	struct world w;
+	clock_t t;
+
+	open2(&w);
+	memset(g, 0, sizeof(*g));
+	g->graph = G;
+	g->nodes = n;
+	for (uint32_t i = 0; i < n; i++, p += sizeof(u)) {
+		u.n.node = NODE(i);
+		u.m = m;
+		if (!chain)
+			u.m.dst += i / 2 * 16 + (i & 1) * 8;
+		memcpy(p, &u, sizeof(u));
+	}
+	for (uint32_t i = 1; chain && i < n; i++, p += sizeof(struct krt_edge_rec)) {
+		struct krt_edge_rec d = {.from = i - 1, .to = i};
+
+		memcpy(p, &d, sizeof(d));
+		g->edges++;
+	}
+	g->size = (uint32_t)(p - (char *)rec);
+	call_begin(&w, KRT_API_cuGraphInstantiateWithFlags, A(0), A(G), A(0));
+	call_out(&w, 0, X);
+	/* larger than a world's record */
+	len = w.at;
+	memcpy(out, &w.u, len);
+	memcpy((char *)out + len,
+	       &(struct krt_blob){.arg = 255, .kind = KRT_BLOB_GRAPH, .len = g->size},
+	       sizeof(struct krt_blob));
+	memcpy((char *)out + len + sizeof(struct krt_blob), rec, g->size);
+	len += sizeof(struct krt_blob) + g->size;
+	r = (struct krt_rec_call *)out;
+	r->t1 = w.ticket++;
+	r->h.size = (uint32_t)len;
+	t = clock();
+	krt_engine_feed(w.e, &r->h, len, w.lane);
+	cr_assert_lt((double)(clock() - t) / CLOCKS_PER_SEC, 2.0);
+	expect(&w, want);
+}
+
+Test(inside, ten_thousand_in_a_chain)
+{
+	many(true, 10000, "");
+}
+
+Test(inside, three_thousand_apart)
+{
+	many(false, 3000, "");
+}
+
+Test(inside, no_memory)
+{
+	for (unsigned long i = 1; i < 400; i++) {
+		struct krt_engine_config cfg = {.hot_min = 4, .possible_max = 1000, .fail_at = i};
+		struct world w;
+
+		world_open(&w, &cfg);
+		if (!w.e)
+			continue;
+		context(&w, 0xc0, 0, true);
+		stream(&w, S1, 1);
+		alloc(&w, P, N);
+		graph_open(&b, G);
+		graph_set(&b, P, N);
+		graph_kernel(&b, 1, 1, P);
+		graph_copy(&b, P, P + 64, 64);
+		instantiate(&w, X, G, &b);
+		graph_launch(&w, X, S1);
+		krt_report_destroy(world_report(&w));
+		krt_engine_destroy(w.e);
+	}
+}
