@@ -23,6 +23,7 @@ struct krt_call {
 	const struct krt_api *api;
 	enum krt_op op;
 	unsigned lane;
+	uint32_t range;   /* string id of the thread's innermost NVTX range, 0: none; set by the engine */
 	bool ok;	  /* the call succeeded */
 	bool not_ready;	  /* a query that answered NOT_READY */
 	bool told;	  /* the engine: a finding says why it failed */

@@ -318,6 +318,7 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	l = krt_call_lane(e, lane);
 	if (!l)
 		return;
+	c.range = l->range;
 	if (c.rec->ctx)
 		l->ctx = e->last_ctx = c.rec->ctx;
 	else if (c.op == KRT_OP_CTX_CURRENT && c.ok) /* pushed or set; popped: not known */
@@ -366,6 +367,7 @@ static void thread_record(struct krt_engine *e, const struct krt_rec_thread *r, 
 	l->thread = r->serial;
 	l->ndeclared = 0;
 	l->ctx = l->inside = 0;
+	l->range = 0;
 	l->capture_mode = 0;
 	krt_path_reset(&l->path);
 	memset(&l->hot, 0, sizeof(l->hot));
@@ -385,8 +387,10 @@ static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
 		krt_reason(e, KRT_REASON_INTERNAL, "recording failed");
 }
 
-static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r)
+static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r, unsigned lane)
 {
+	struct krt_lane *l;
+
 	switch ((enum krt_mark)r->mark) {
 	/* it may be read before the calls that came before it: its ticket says which those are */
 	case KRT_MARK_EXITING:
@@ -400,6 +404,11 @@ static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r)
 		break;
 	case KRT_MARK_TIMING:
 		e->timing = true;
+		break;
+	case KRT_MARK_RANGE:
+		l = krt_call_lane(e, lane);
+		if (l)
+			l->range = (uint32_t)r->value;
 		break;
 	case KRT_MARK_FORKED:
 	case KRT_MARK_EXEC:
@@ -430,7 +439,7 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 		break;
 	case KRT_REC_MARK:
 		if (ENOUGH(krt_rec_mark))
-			mark_record(e, r);
+			mark_record(e, r, lane);
 		break;
 	case KRT_REC_STACK:
 		krt_stack_record(&e->obj, r, len);
@@ -443,6 +452,9 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 		break;
 	case KRT_REC_PARAMS:
 		krt_params_record(e, r, len);
+		break;
+	case KRT_REC_STRING:
+		krt_string_record(&e->obj, r, len);
 		break;
 	case KRT_REC_CONTEXT:
 		if (ENOUGH(krt_rec_context))
@@ -462,7 +474,6 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 		break;
 	case KRT_REC_PAD:
 	case KRT_REC_CONT: /* the reader has joined it */
-	case KRT_REC_STRING:
 	case KRT_REC_DEVICE:
 		break;
 	}

@@ -60,6 +60,7 @@ struct krt_lane {
 	uint64_t thread; /* serial */
 	uint64_t ctx;	 /* the last current context that a call named, 0: none */
 	uint64_t inside; /* token of the host function that runs, 0: none */
+	uint32_t range;	 /* string id of the innermost NVTX range, 0: none */
 	unsigned capture_mode; /* of the thread, as it set it: CUstreamCaptureMode */
 	struct krt_declared *declared;
 	uint32_t ndeclared, declared_cap;

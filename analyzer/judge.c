@@ -287,6 +287,7 @@ static void drop_texts(struct krt_engine *e, struct krt_finding *f)
 		krt_heap_freestr(h, (char *)o->api);
 		krt_heap_freestr(h, (char *)o->kernel);
 		krt_heap_freestr(h, (char *)o->stream);
+		krt_heap_freestr(h, (char *)o->nvtx);
 	}
 }
 
@@ -389,6 +390,7 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 	out->api = take(e, side->api);
 	out->kernel = k ? take(e, k->name) : NULL;
 	out->stream = take(e, side->stream);
+	out->nvtx = take(e, op->range ? krt_string_get(&e->obj, op->range) : NULL);
 	out->sequence = op->seq;
 	if (p->from < p->end) {
 		out->range_base = p->from;
@@ -575,9 +577,11 @@ void krt_find_life(struct krt_engine *e, const struct krt_facts *facts,
 	f->f.current.api = take(e, shape->current.api);
 	f->f.current.kernel = take(e, shape->current.kernel);
 	f->f.current.stream = take(e, shape->current.stream);
+	f->f.current.nvtx = take(e, shape->current.nvtx);
 	f->f.previous.api = take(e, shape->previous.api);
 	f->f.previous.kernel = take(e, shape->previous.kernel);
 	f->f.previous.stream = take(e, shape->previous.stream);
+	f->f.previous.nvtx = take(e, shape->previous.nvtx);
 	f->f.buffer.name = take(e, shape->buffer.name);
 	set_texts(e, &f->f, facts);
 }
@@ -628,7 +632,7 @@ static bool copy_text(struct krt_arena *a, const char **s)
 
 static bool copy_operation(const struct krt_engine *e, struct krt_arena *a, struct krt_operation *o)
 {
-	return copy_text(a, &o->api) && copy_text(a, &o->kernel) && copy_text(a, &o->stream) &&
+	return copy_text(a, &o->api) && copy_text(a, &o->kernel) && copy_text(a, &o->stream) && copy_text(a, &o->nvtx) &&
 	       copy_stack(e, a, o->stack_id, &o->stack);
 }
 

@@ -28,6 +28,7 @@ struct krt_op_info *krt_op_new(struct krt_objects *o, const struct krt_call *c,
 	op->class = class;
 	op->seq = c->rec->t0;
 	op->stack = c->rec->stack;
+	op->range = c->range;
 	op->stream = s;
 	if (s) {
 		s->refs++;
@@ -548,6 +549,35 @@ void krt_stack_record(struct krt_objects *o, const struct krt_rec_stack *r, size
 	krt_heap_free(heap, s, sizeof(*s));
 }
 
+void krt_string_record(struct krt_objects *o, const struct krt_rec_string *r, size_t len)
+{
+	struct krt_heap *heap = o->heap;
+	struct krt_string_info *s;
+
+	if (len < sizeof(*r) || r->len > len - sizeof(*r) || !r->id || krt_string_get(o, r->id) ||
+	    HASH_COUNT(o->strings) >= KRT_STRINGS_MAX)
+		return;
+	s = krt_heap_alloc(heap, sizeof(*s));
+	if (!s)
+		return;
+	s->id = r->id;
+	s->text = krt_heap_strndup(heap, r->text, strnlen(r->text, r->len));
+	if (s->text)
+		HASH_ADD(hh, o->strings, id, sizeof(s->id), s);
+	if (s->hh.tbl)
+		return;
+	krt_heap_freestr(heap, s->text);
+	krt_heap_free(heap, s, sizeof(*s));
+}
+
+const char *krt_string_get(const struct krt_objects *o, uint32_t id)
+{
+	struct krt_string_info *s;
+
+	HASH_FIND(hh, o->strings, &id, sizeof(id), s);
+	return s ? s->text : NULL;
+}
+
 struct krt_stack_info *krt_stack_get(const struct krt_objects *o, uint32_t id)
 {
 	struct krt_stack_info *s;
@@ -589,6 +619,7 @@ void krt_objects_free(struct krt_objects *o)
 	struct krt_stream_entry *e, *etmp;
 	struct krt_event_info *ev, *evtmp;
 	struct krt_kernel_info *k, *ktmp;
+	struct krt_string_info *text, *ttmp;
 	struct krt_stack_info *s, *stmp;
 	struct krt_described *d, *dtmp;
 
@@ -616,6 +647,11 @@ void krt_objects_free(struct krt_objects *o)
 		krt_heap_free(heap, k->param, n * sizeof(*k->param));
 		krt_heap_freestr(heap, k->name);
 		krt_heap_free(heap, k, sizeof(*k));
+	}
+	HASH_ITER (hh, o->strings, text, ttmp) {
+		HASH_DELETE(hh, o->strings, text);
+		krt_heap_freestr(heap, text->text);
+		krt_heap_free(heap, text, sizeof(*text));
 	}
 	HASH_ITER (hh, o->stacks, s, stmp) {
 		HASH_DELETE(hh, o->stacks, s);

@@ -113,6 +113,13 @@ struct krt_stack_info {
 	UT_hash_handle hh;
 };
 
+struct krt_string_info {
+	uint32_t id;
+	char *text;
+	UT_hash_handle hh;
+};
+#define KRT_STRINGS_MAX 8192
+
 /* What the driver said of a handle, kept: the record may be read long before the handle is used. */
 struct krt_described {
 	uint64_t handle;
@@ -150,6 +157,7 @@ struct krt_op_info {
 	uint64_t seq; /* ticket before the call: #N in messages */
 	uint32_t stack;
 	uint32_t kernel;		/* id, 0: none */
+	uint32_t range;			/* string id of the NVTX range, 0: none */
 	struct krt_stream_info *stream; /* NULL: the host */
 	struct krt_stamp stamp;
 	struct krt_context_info *ctx;
@@ -169,6 +177,7 @@ struct krt_objects {
 	struct krt_described *described_contexts, *described_streams;
 	struct krt_kernel_info *kernels;
 	struct krt_stack_info *stacks;
+	struct krt_string_info *strings;
 	struct krt_module_info *modules;
 	uint32_t nmodules, modules_cap;
 	struct krt_context_info *
@@ -224,6 +233,9 @@ void krt_stream_describe(struct krt_objects *o, const struct krt_rec_stream *r);
 void krt_kernel_record(struct krt_objects *o, const struct krt_rec_kernel *r, size_t len);
 struct krt_kernel_info *krt_kernel_get(const struct krt_objects *o, uint32_t id);
 void krt_stack_record(struct krt_objects *o, const struct krt_rec_stack *r, size_t len);
+void krt_string_record(struct krt_objects *o, const struct krt_rec_string *r, size_t len);
+/* NULL: none of this id. */
+const char *krt_string_get(const struct krt_objects *o, uint32_t id);
 struct krt_stack_info *krt_stack_get(const struct krt_objects *o, uint32_t id);
 void krt_module_record(struct krt_objects *o, const struct krt_rec_module *r, size_t len);
 const struct krt_module_info *krt_module_at(const struct krt_objects *o, const struct krt_stack_info *s, uint64_t pc);

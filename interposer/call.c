@@ -387,6 +387,8 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 		return false;
 	}
 	p = &plans[api];
+	if (krt_unlikely(t->ranges_new))
+		krt_ranges_tell(t);
 	build(c, t, api, args, false);
 	switch (p->op) {
 	case KRT_OP_HOST_FUNC:
@@ -556,6 +558,8 @@ static void record_alone(unsigned api, uint64_t *args, bool quiet)
 	tls->busy = true;
 	t = krt_thread();
 	if (t) {
+		if (krt_unlikely(t->ranges_new) && !quiet)
+			krt_ranges_tell(t);
 		build(&c, t, api, args, quiet);
 		if (krt_unlikely(plans[api].stream >= 0 && krt_captures_now()))
 			krt_graphs_after(&c, KRT_GRAPH_NONE, args[plans[api].stream], 0);

@@ -26,6 +26,9 @@ struct krt_thread {
 	size_t scratch_used;
 	uint32_t ignore;      /* open krtsan_ignore_begin */
 	uint32_t hostfn;      /* host functions running on this thread */
+	/* nvtx.c: open ranges, NULL: none yet; have they changed since the last record? */
+	struct krt_ranges *ranges;
+	bool ranges_new;
 	/* graphs.c: bounds of the thread's stack, 0: not known; how often they were looked for */
 	uint64_t stack_low, stack_high;
 	uint32_t stack_looks;
@@ -62,6 +65,10 @@ static inline uint64_t krt_ticket(void)
  * False: dropped, and counted.
  */
 bool krt_lane_write(struct krt_thread *t, struct krt_rec *rec, size_t len, uint64_t *t1);
+
+/* Before a record is built: tells a change of the thread's NVTX range. */
+void krt_ranges_tell(struct krt_thread *t);
+void krt_ranges_reset(struct krt_thread *t);
 
 /* A record was lost before it got here; t NULL: of a thread without a lane. */
 void krt_lane_lost(const struct krt_thread *t);

@@ -21,10 +21,14 @@
  * stream of its own; a permissions object that is bound for streams, or a range
  * marked as initialised on one, says who uses it.
  *
+ * Ranges that a thread pushes are kept on a stack of its lane; the innermost name is
+ * written before the thread's next record, so that a range costs no record of its
+ * own.
+ *
  * Locking: krt_wipe.w.nvtx guards heaps, regions and permissions; not held over a
  * note or the next library.  The declarations follow NVTX 3 and its extension ABI.
  */
-#include "internal.h"
+#include "lane.h"
 #include "next.h"
 
 #include <dlfcn.h>
@@ -52,7 +56,7 @@ void krtsan_impl_name(uint64_t object, uint64_t len, uint64_t name);
 /* --- the client's tables ---------------------------------------------------------------- */
 
 enum { TABLE_CALLBACKS = 1, TABLE_VERSION = 3 };
-enum { MODULE_CUDA = 2, MODULE_CUDART = 4, MODULE_CORE2 = 5, MODULES = 7 };
+enum { MODULE_CORE = 1, MODULE_CUDA = 2, MODULE_CUDART = 4, MODULE_CORE2 = 5, MODULES = 7 };
 
 typedef void any_fn(void);
 typedef const void *get_table_fn(uint32_t id);
@@ -85,7 +89,7 @@ enum { SLOT_FRESH = 0, SLOT_DISABLED = 1 };
 
 /* --- structures of the memory extension ---------------------------------------------------- */
 
-enum { MESSAGE_ASCII = 1, MESSAGE_UNICODE = 2 };
+enum { MESSAGE_ASCII = 1, MESSAGE_UNICODE = 2, MESSAGE_REGISTERED = 3 };
 enum { USAGE_SUBALLOCATOR = 1 };
 enum { TYPE_ADDRESS = 1 };
 enum { REF_POINTER = 1, REF_HANDLE = 2 };
@@ -95,6 +99,7 @@ enum { SCOPE_STREAM = 2 };
 union message {
 	const char *ascii;
 	const wchar_t *unicode;
+	uint64_t registered;
 };
 struct range {
 	size_t size;
@@ -160,6 +165,17 @@ struct resource {
 	int32_t message_type;
 	union message message;
 };
+struct event_attributes {
+	uint16_t version, size;
+	uint32_t category;
+	int32_t color_type;
+	uint32_t color;
+	int32_t payload_type, rsv;
+	uint64_t payload;
+	int32_t message_type;
+	union message message;
+};
+#define NO_LEVEL (-2) /* what a push answers without a tool */
 /* classes 4 and 5: driver and runtime */
 enum { CUDA_STREAM = 4 << 16 | 3, CUDA_EVENT = 4 << 16 | 4, CUDART_STREAM = 5 << 16 | 1, CUDART_EVENT = 5 << 16 | 2 };
 
@@ -178,7 +194,10 @@ static struct krt_options options;
 	X(CU_EVENT_A, MODULE_CUDA, 7) X(CU_EVENT_W, MODULE_CUDA, 8)                         \
 	X(CUDA_STREAM_A, MODULE_CUDART, 3) X(CUDA_STREAM_W, MODULE_CUDART, 4)               \
 	X(CUDA_EVENT_A, MODULE_CUDART, 5) X(CUDA_EVENT_W, MODULE_CUDART, 6)                 \
-	X(RESOURCE, MODULE_CORE2, 6)
+	X(RESOURCE, MODULE_CORE2, 6)                                                        \
+	X(STRING_A, MODULE_CORE2, 10) X(STRING_W, MODULE_CORE2, 11)                         \
+	X(PUSH_EX, MODULE_CORE, 8) X(PUSH_A, MODULE_CORE, 9) X(PUSH_W, MODULE_CORE, 10) X(POP, MODULE_CORE, 11) \
+	X(DOMAIN_PUSH, MODULE_CORE2, 4) X(DOMAIN_POP, MODULE_CORE2, 5)
 enum hook {
 #define X(name, module, id) H_##name,
 	HOOKS(X)
@@ -252,15 +271,263 @@ static const char *narrow(const wchar_t *w, char *buf)
 	return buf;
 }
 
+static const char *registered(uint64_t handle);
+
 static const char *text_of(int type, union message m, char *buf)
 {
-	return type == MESSAGE_ASCII ? m.ascii : type == MESSAGE_UNICODE && m.unicode ? narrow(m.unicode, buf) : NULL;
+	switch (type) {
+	case MESSAGE_ASCII:
+		return m.ascii;
+	case MESSAGE_UNICODE:
+		return m.unicode ? narrow(m.unicode, buf) : NULL;
+	case MESSAGE_REGISTERED:
+		return m.registered ? registered(m.registered) : NULL;
+	default:
+		return NULL;
+	}
 }
 
 static void name(uint64_t object, uint64_t len, const char *text)
 {
 	if (text && *text)
 		krtsan_impl_name(object, len, (uintptr_t)text);
+}
+
+/* --- registered strings ------------------------------------------------------------------------------ */
+
+#define STRINGS 4096 /* open addressing; never removed */
+
+static struct string {
+	_Atomic uint64_t handle; /* 0: free */
+	const char *text;
+} strings[STRINGS];
+
+static const char *registered(uint64_t handle)
+{
+	for (unsigned i = (unsigned)krt_hash(0, &handle, sizeof handle), n = 0; n < 64; i++, n++) {
+		struct string *s = &strings[i % STRINGS];
+		uint64_t h = atomic_load_explicit(&s->handle, memory_order_acquire);
+
+		if (h == handle)
+			return s->text;
+		if (!h)
+			break;
+	}
+	return NULL;
+}
+
+/* theirs: the handle that the next library gave, 0: none.  Returns the handle. */
+static uint64_t string_add(uint64_t theirs, const char *text)
+{
+	size_t n = text ? strnlen(text, TEXT - 1) : 0;
+	char *copy = n ? krt_alloc(n + 1) : NULL;
+	uint64_t handle = theirs ? theirs : (uintptr_t)copy;
+
+	if (!copy)
+		return theirs;
+	memcpy(copy, text, n);
+	krt_wipe_arm();
+	krt_lock(&krt_wipe.w.nvtx);
+	for (unsigned i = (unsigned)krt_hash(0, &handle, sizeof handle), k = 0; k < 64; i++, k++) {
+		struct string *s = &strings[i % STRINGS];
+		uint64_t h = atomic_load_explicit(&s->handle, memory_order_relaxed);
+
+		if (h && h != handle)
+			continue;
+		s->text = copy;
+		atomic_store_explicit(&s->handle, handle, memory_order_release);
+		break;
+	}
+	krt_unlock(&krt_wipe.w.nvtx);
+	return handle;
+}
+
+static uint64_t string_a(void *domain, const char *text)
+{
+	uint64_t (*then)(void *, const char *) = next_of(&next_core[H_STRING_A]);
+
+	return string_add(then ? then(domain, text) : 0, text);
+}
+
+static uint64_t string_w(void *domain, const wchar_t *text)
+{
+	uint64_t (*then)(void *, const wchar_t *) = next_of(&next_core[H_STRING_W]);
+	char buf[TEXT];
+
+	return string_add(then ? then(domain, text) : 0, narrow(text, buf));
+}
+
+/* --- ranges ------------------------------------------------------------------------------------------ */
+
+#define DEPTH 32
+
+struct krt_ranges {
+	unsigned depth; /* may be more than are kept */
+	uint32_t told;	/* string id of the last mark */
+	struct {
+		void *domain;
+		char text[64];
+	} at[DEPTH];
+};
+static struct {
+	_Atomic uint64_t hash; /* of a text, 0: free */
+	uint32_t id;
+} range_ids[1024];
+
+void krt_ranges_reset(struct krt_thread *t)
+{
+	if (t->ranges)
+		t->ranges->depth = t->ranges->told = 0;
+	t->ranges_new = false;
+}
+
+/* The lane of a thread that is in none of our functions. */
+static struct krt_thread *outside(void)
+{
+	return krt_attached() && !krt_tls.busy && !krt_tls.frame ? krt_thread() : NULL;
+}
+
+static void push(void *domain, const char *text)
+{
+	int saved = errno;
+	struct krt_thread *t = outside();
+	struct krt_ranges *r;
+
+	if (t && !t->ranges)
+		t->ranges = krt_alloc(sizeof *t->ranges);
+	r = t ? t->ranges : NULL;
+	if (r) {
+		if (r->depth < DEPTH) {
+			size_t n = text ? strnlen(text, sizeof r->at->text - 1) : 0;
+
+			while (n && n == sizeof r->at->text - 1 && (text[n] & 0xc0) == 0x80)
+				n--; /* not in the middle of a letter */
+			memcpy(r->at[r->depth].text, text ? text : "", n);
+			r->at[r->depth].text[n] = 0;
+			r->at[r->depth].domain = domain;
+		}
+		r->depth++;
+		t->ranges_new = true;
+	}
+	errno = saved;
+}
+
+static void pop(void *domain)
+{
+	int saved = errno;
+	struct krt_thread *t = outside();
+	struct krt_ranges *r = t ? t->ranges : NULL;
+
+	if (r && r->depth > DEPTH) {
+		r->depth--;
+	} else if (r && r->depth) {
+		unsigned i = r->depth;
+
+		while (i && r->at[i - 1].domain != domain)
+			i--;
+		if (i) { /* else one that began before we listened */
+			memmove(&r->at[i - 1], &r->at[i], (r->depth - i) * sizeof r->at[0]);
+			r->depth--;
+			t->ranges_new = true;
+		}
+	}
+	errno = saved;
+}
+
+static uint32_t range_id(const char *text)
+{
+	size_t n = strlen(text);
+	uint64_t hash = krt_hash(1, text, n) | 1;
+
+	for (unsigned i = (unsigned)(hash >> 7), k = 0; k < 16; i++, k++) {
+		uint64_t was = 0;
+
+		i %= sizeof range_ids / sizeof *range_ids;
+		if (atomic_load_explicit(&range_ids[i].hash, memory_order_acquire) == hash)
+			return __atomic_load_n(&range_ids[i].id, __ATOMIC_ACQUIRE); /* 0 for a moment: unnamed */
+		if (atomic_compare_exchange_strong(&range_ids[i].hash, &was, hash)) {
+			uint32_t id = krt_string_id(text, n);
+
+			__atomic_store_n(&range_ids[i].id, id, __ATOMIC_RELEASE);
+			return id;
+		}
+		if (was == hash)
+			return __atomic_load_n(&range_ids[i].id, __ATOMIC_ACQUIRE);
+	}
+	return 0; /* too many names */
+}
+
+void krt_ranges_tell(struct krt_thread *t)
+{
+	struct krt_ranges *r = t->ranges;
+	unsigned n = r->depth < DEPTH ? r->depth : DEPTH;
+	uint32_t id = n ? range_id(r->at[n - 1].text) : 0;
+
+	t->ranges_new = false;
+	if (id != r->told) {
+		struct krt_rec_mark m = {
+			.h = { .size = sizeof m, .kind = KRT_REC_MARK }, .mark = KRT_MARK_RANGE, .value = id
+		};
+
+		if (krt_lane_write(t, &m.h, sizeof m, &m.t1))
+			r->told = id;
+	}
+}
+
+static int push_a(const char *text)
+{
+	int (*then)(const char *) = next_of(&next_core[H_PUSH_A]);
+
+	push(NULL, text);
+	return then ? then(text) : NO_LEVEL;
+}
+
+static int push_w(const wchar_t *text)
+{
+	int (*then)(const wchar_t *) = next_of(&next_core[H_PUSH_W]);
+	char buf[TEXT];
+
+	push(NULL, narrow(text, buf));
+	return then ? then(text) : NO_LEVEL;
+}
+
+static void push_attributes(void *domain, const struct event_attributes *a)
+{
+	char buf[TEXT];
+
+	push(domain, READABLE(a, event_attributes, message) ? text_of(a->message_type, a->message, buf) : NULL);
+}
+
+static int push_ex(const struct event_attributes *a)
+{
+	int (*then)(const struct event_attributes *) = next_of(&next_core[H_PUSH_EX]);
+
+	push_attributes(NULL, a);
+	return then ? then(a) : NO_LEVEL;
+}
+
+static int pop_default(void)
+{
+	int (*then)(void) = next_of(&next_core[H_POP]);
+
+	pop(NULL);
+	return then ? then() : NO_LEVEL;
+}
+
+static int domain_push(void *domain, const struct event_attributes *a)
+{
+	int (*then)(void *, const struct event_attributes *) = next_of(&next_core[H_DOMAIN_PUSH]);
+
+	push_attributes(domain, a);
+	return then ? then(domain, a) : NO_LEVEL;
+}
+
+static int domain_pop(void *domain)
+{
+	int (*then)(void *) = next_of(&next_core[H_DOMAIN_POP]);
+
+	pop(domain);
+	return then ? then(domain) : NO_LEVEL;
 }
 
 /* --- names of streams and events ---------------------------------------------------------------- */
@@ -752,7 +1019,11 @@ static any_fn *const ours_core[H_COUNT] = {
 	[H_CU_EVENT_A] = (any_fn *)cu_event_a,	     [H_CU_EVENT_W] = (any_fn *)cu_event_w,
 	[H_CUDA_STREAM_A] = (any_fn *)cuda_stream_a, [H_CUDA_STREAM_W] = (any_fn *)cuda_stream_w,
 	[H_CUDA_EVENT_A] = (any_fn *)cuda_event_a,   [H_CUDA_EVENT_W] = (any_fn *)cuda_event_w,
-	[H_RESOURCE] = (any_fn *)resource,
+	[H_RESOURCE] = (any_fn *)resource,	     [H_STRING_A] = (any_fn *)string_a,
+	[H_STRING_W] = (any_fn *)string_w,	     [H_PUSH_EX] = (any_fn *)push_ex,
+	[H_PUSH_A] = (any_fn *)push_a,		     [H_PUSH_W] = (any_fn *)push_w,
+	[H_POP] = (any_fn *)pop_default,	     [H_DOMAIN_PUSH] = (any_fn *)domain_push,
+	[H_DOMAIN_POP] = (any_fn *)domain_pop,
 };
 static any_fn *const ours_memory[M_COUNT] = {
 	[M_HEAP_REGISTER] = (any_fn *)heap_register,   [M_HEAP_UNREGISTER] = (any_fn *)heap_unregister,

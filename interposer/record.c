@@ -492,6 +492,7 @@ static struct krt_thread *thread_enter(int32_t tid)
 	t->serial = ++next_serial;
 	t->scratch_used = 0;
 	t->ignore = t->hostfn = 0;
+	krt_ranges_reset(t);
 	t->stack_low = t->stack_high = 0;
 	t->stack_looks = 0;
 	__atomic_store_n(&t->slot->tid, tid, __ATOMIC_RELEASE);

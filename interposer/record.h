@@ -241,6 +241,7 @@ enum krt_mark {
 	KRT_MARK_UNWRAPPED = 4, /* value: string id "NAME@VERSION": an entry point passed through unseen */
 	KRT_MARK_EXEC = 5,
 	KRT_MARK_TIMING = 6,    /* device times are recorded from here on */
+	KRT_MARK_RANGE = 7,     /* value: string id of the thread's innermost NVTX range from here on, 0: none */
 };
 struct krt_rec_mark {
 	struct krt_rec h;

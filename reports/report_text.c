@@ -226,6 +226,11 @@ static void operation(const struct text *t, const struct krt_operation *o)
 		plain(t, o->stream);
 	}
 	fprintf(t->out, ", #%" PRIu64, o->sequence);
+	if (o->nvtx) {
+		fputs(" in range \"", t->out);
+		plain(t, o->nvtx);
+		fputc('"', t->out);
+	}
 	if (o->knowledge && strcmp(o->knowledge, "api")) {
 		fputs(" (", t->out);
 		plain(t, known(o->knowledge));

@@ -47,6 +47,7 @@ struct krt_operation {
 	const char *api;         /* "cuMemcpyHtoDAsync", "kernel saxpy", "host read" */
 	const char *kernel;      /* or NULL */
 	const char *stream;      /* display name: "stream 3 (0x55..)", "legacy stream", "host" */
+	const char *nvtx;        /* innermost NVTX range of the calling thread, or NULL */
 	uint64_t sequence;       /* ticket of the call; #N in text */
 	uint64_t range_base, range_len; /* bytes touched (hull), 0/0 unknown */
 	const char *

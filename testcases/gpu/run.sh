@@ -74,7 +74,7 @@ queries)
 	timeout 300 "$B/testcases/capture-queries" >"$OUT/queries.txt" 2>&1
 	want $? 0 "queries that captures allow" ""
 	head -n 60 "$OUT/queries.txt"
-	for m in capture to_graph modes explicit more conditional heap stack fails big; do
+	for m in capture to_graph modes explicit more conditional heap stack fails big threads; do
 		timeout 60 "$B/inter/graphs" $m >"$OUT/graphs-plain.txt" 2>&1
 		code=$?
 		rm -rf "$OUT/graphs" && mkdir -m 700 "$OUT/graphs"
@@ -84,7 +84,7 @@ queries)
 		cmp "$OUT/graphs-plain.txt" "$OUT/graphs-recorded.txt"; want $? 0 "graphs $m prints the same" ""
 		"$B/inter/graphs_dump" "$OUT/graphs" >"$OUT/graphs-$m.txt"
 		want $? 0 "graphs $m reads" "$(grep -c UNREAD "$OUT/graphs-$m.txt") unread"
-		diff "testcases/inter/graphs/$m.txt" "$OUT/graphs-$m.txt" | head -n 30
+		[ -f "testcases/inter/graphs/$m.txt" ] && diff "testcases/inter/graphs/$m.txt" "$OUT/graphs-$m.txt" | head -n 30
 	done
 	;;
 torch)

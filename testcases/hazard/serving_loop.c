@@ -12,6 +12,10 @@
  * waits.  All memory but the weights is the pool's.
  *
  * EXPECT: none
+ * ARGS: block-returned
+ * EXPECT: KRT-GRAPH-STALE-ADDR error certain both count>=1
+ * ARGS: staging-freed
+ * EXPECT: KRT-GRAPH-STALE-HOST error certain both count>=1
  * ARGS: capture-each
  * EXPECT: KRT-PERF-CAPTURE-STORM note certain both count=1
  * ARGS: item

@@ -585,6 +585,72 @@ static int stack(void)
 	return 0;
 }
 
+/* Everything at once, from many threads. */
+static void *busy_thread(void *arg)
+{
+	CUgraphNodeParams any = { .type = CU_GRAPH_NODE_TYPE_CONDITIONAL };
+	CUgraphConditionalHandle c;
+	CUgraphExecUpdateResultInfo info;
+	CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUgraphNode node;
+	CUstream s;
+
+	(void)arg;
+	CU(cuCtxSetCurrent(prog_context));
+	/* others' captures in the global mode forbid much */
+	CU(cuThreadExchangeStreamCaptureMode(&relaxed));
+	s = stream_nb("busy");
+	for (unsigned i = 0; i < 40; i++) {
+		uint32_t *from = malloc(4 * N), *to = malloc(4 * N);
+		CUDA_MEMCPY3D m = upload(to, b);
+		CUgraphExec x;
+		CUgraph g, h;
+
+		host_fill(from, i, N);
+		CU(cuStreamBeginCapture_v2(s, (CUstreamCaptureMode)(i % 3)));
+		CU(cuMemcpyHtoDAsync_v2(a, from, 4 * N, s));
+		FILL(s, a, i, N, 0);
+		CU(cuStreamEndCapture(s, &g));
+		CU(cuGraphInstantiate(&x, g, 0));
+		CU(cuGraphLaunch(x, s));
+		CU(cuGraphAddMemcpyNode(&node, g, NULL, 0, &m, prog_context));
+		if (cuGraphExecUpdate(x, g, &info) == CUDA_SUCCESS)
+			MUST(!"an update of another shape");
+		CU(cuGraphDestroyNode(node));
+		CU(cuGraphExecUpdate(x, g, &info));
+		CU(cuGraphClone(&h, g));
+		CU(cuStreamSynchronize(s));
+		drop(i % 2 ? to : from);
+		CU(cuGraphExecDestroy(x));
+		CU(cuGraphDestroy(g));
+		CU(cuGraphDestroy(h));
+		drop(i % 2 ? from : to);
+		CU(cuGraphCreate(&g, 0));
+		CU(cuGraphConditionalHandleCreate(&c, g, prog_context, 0, CU_GRAPH_COND_ASSIGN_DEFAULT));
+		any.conditional.handle = c;
+		any.conditional.type = CU_GRAPH_COND_TYPE_IF;
+		any.conditional.size = 1;
+		any.conditional.ctx = prog_context;
+		CU(cuGraphAddNode(&node, g, NULL, NULL, 0, &any));
+		CU(cuGraphAddEmptyNode(&node, any.conditional.phGraph_out[0], NULL, 0));
+		CU(cuGraphInstantiate(&x, g, 0));
+		CU(cuGraphExecDestroy(x));
+		CU(cuGraphDestroy(g));
+	}
+	return NULL;
+}
+
+static int threads(void)
+{
+	pthread_t t[8];
+
+	for (unsigned i = 0; i < 8; i++)
+		MUST(!pthread_create(&t[i], NULL, busy_thread, NULL));
+	for (unsigned i = 0; i < 8; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
 /* What the driver refuses it refuses with the recorder, too. */
 static int fails(void)
 {
@@ -648,7 +714,7 @@ static const struct {
 	int (*run)(void);
 } all[] = {
 	{ "capture", capture }, { "to_graph", to_graph }, { "modes", modes }, { "explicit", explicit_nodes },
-	{ "conditional", conditional }, { "more", more }, { "heap", heap }, { "stack", stack }, { "fails", fails }, { "big", big },
+	{ "conditional", conditional }, { "more", more }, { "heap", heap }, { "stack", stack }, { "fails", fails }, { "threads", threads }, { "big", big },
 };
 
 int main(int argc, char **argv)

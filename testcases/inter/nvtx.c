@@ -136,6 +136,16 @@ static void tell(CUdeviceptr p)
 	nvtxMemPermissionsDestroy(NULL, perm);
 }
 
+static void push_in(nvtxDomainHandle_t domain, const char *name)
+{
+	nvtxEventAttributes_t a = {.version = NVTX_VERSION,
+				   .size = sizeof(a),
+				   .messageType = NVTX_MESSAGE_TYPE_REGISTERED};
+
+	a.message.registered = nvtxDomainRegisterStringA(domain, name);
+	nvtxDomainRangePushEx(domain, &a);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "race";
@@ -167,7 +177,11 @@ int main(int argc, char **argv)
 		       "arena");
 	handle = block_alloc(heap, segment + N, N);
 	block_name(segment + N, L"first");
+	nvtxRangePushA("step");
+	push_in((nvtxDomainHandle_t)&heap, "gather");
+	nvtxRangePushA("produce");
 	CU(cuMemsetD8Async(segment + N, 1, N, a));
+	nvtxRangePop();
 	if (!strcmp(mode, "told"))
 		tell(segment + N);
 	if (!strcmp(mode, "layout")) {
@@ -180,6 +194,7 @@ int main(int argc, char **argv)
 		CU(cuMemsetD8Async(segment + N + N / 2, 2, N / 4, b));
 	} else {
 		CU(cuMemcpyDtoHAsync(h, segment + N, N, a));
+		nvtxDomainRangePop((nvtxDomainHandle_t)&heap);
 		if (!strcmp(mode, "fixed"))
 			CU(cuEventRecord(done, a));
 		if (!strcmp(mode, "reset"))
@@ -190,8 +205,11 @@ int main(int argc, char **argv)
 		block_name(segment + N, L"second");
 		if (!strcmp(mode, "fixed"))
 			CU(cuStreamWaitEvent(b, done, 0));
+		nvtxRangePushA("overwrite");
 		CU(cuMemsetD8Async(segment + N, 2, N, b));
+		nvtxRangePop();
 	}
+	nvtxRangePop();
 	CU(cuCtxSynchronize());
 	nvtxMemHeapUnregister(NULL, heap);
 	CU(cuMemFree(segment));

@@ -39,7 +39,8 @@ for prog; do
 		says "$p $mode" 'error KRT-REUSE-RACE (certain)' '1 error, 0 warnings'
 	done
 	run "$prog" race
-	says "$p names" 'stream "producer"' 'stream "nächster"' 'pool "arena"' 'buffer "second"'
+	says "$p names" 'stream "producer"' 'stream "nächster"' 'pool "arena"' 'buffer "second"' \
+		'#[0-9]* in range "overwrite"' '#[0-9]* in range "gather"'
 	run "$prog" told
 	says "$p told" 'the pool was told'
 	run "$prog" reset

@@ -99,12 +99,16 @@ typedef void client_fn(void);
 static void client_init_thunk(void)
 {
 }
-static client_fn *client_cuda[9], *client_core2[16], *client_cudart[7];
-static client_fn **client_cuda_table[9], **client_core2_table[16], **client_cudart_table[7];
+static client_fn *client_core[16], *client_cuda[9], *client_core2[16], *client_cudart[7];
+static client_fn **client_core_table[16], **client_cuda_table[9], **client_core2_table[16], **client_cudart_table[7];
 
 static int client_functions(int module, client_fn ****table, unsigned *count)
 {
 	switch (module) {
+	case 1:
+		*table = client_core_table;
+		*count = 16;
+		return 1;
 	case 2:
 		*table = client_cuda_table;
 		*count = 9;
@@ -174,11 +178,13 @@ static void client_init(void)
 
 	if (done++)
 		return;
+	client_init_array(client_core, client_core_table, 16);
 	client_init_array(client_cuda, client_cuda_table, 9);
 	client_init_array(client_cudart, client_cudart_table, 7);
 	client_init_array(client_core2, client_core2_table, 16);
 	init = (int (*)(const void *(*)(uint32_t)))client_open("InitializeInjectionNvtx2");
 	good = init && init(client_table);
+	client_noop(client_core, 16, !good);
 	client_noop(client_cuda, 9, !good);
 	client_noop(client_cudart, 7, !good);
 	client_noop(client_core2, 16, !good);
@@ -194,6 +200,49 @@ static void client_init(void)
 CLIENT_NAME(nvtxNameCuStreamA, client_cuda, 5, char)
 CLIENT_NAME(nvtxNameCuStreamW, client_cuda, 6, wchar_t)
 CLIENT_NAME(nvtxNameCuEventA, client_cuda, 7, char)
+
+static inline int nvtxRangePushA(const char *message)
+{
+	client_init();
+	return client_core[9] ? ((int (*)(const char *))client_core[9])(message) : -2;
+}
+
+static inline int nvtxRangePop(void)
+{
+	client_init();
+	return client_core[11] ? ((int (*)(void))client_core[11])() : -2;
+}
+
+#define NVTX_VERSION 3
+typedef struct {
+	uint16_t version, size;
+	uint32_t category;
+	int32_t colorType;
+	uint32_t color;
+	int32_t payloadType, reserved0;
+	uint64_t payload;
+	int32_t messageType;
+	nvtxMessageValue_t message;
+} nvtxEventAttributes_t;
+#define NVTX_MESSAGE_TYPE_REGISTERED 3
+
+static inline void *nvtxDomainRegisterStringA(nvtxDomainHandle_t domain, const char *text)
+{
+	client_init();
+	return client_core2[10] ? ((void *(*)(void *, const char *))client_core2[10])(domain, text) : NULL;
+}
+
+static inline int nvtxDomainRangePushEx(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
+{
+	client_init();
+	return client_core2[4] ? ((int (*)(void *, const nvtxEventAttributes_t *))client_core2[4])(domain, a) : -2;
+}
+
+static inline int nvtxDomainRangePop(nvtxDomainHandle_t domain)
+{
+	client_init();
+	return client_core2[5] ? ((int (*)(void *))client_core2[5])(domain) : -2;
+}
 
 /* --- the memory extension ------------------------------------------------------------------ */
 

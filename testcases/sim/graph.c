@@ -8,6 +8,9 @@
  */
 #include "graph.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+
 static uint64_t next_id, next_mark;
 
 uint64_t graph_mark(void)
@@ -1098,6 +1101,62 @@ API(cuGraphMemFreeNodeGetParams, (CUgraphNode h, CUdeviceptr *out))
 	if (!out)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	*out = x->mem->lo;
+	LEAVE(CUDA_SUCCESS);
+}
+
+/* ---- as text ---- */
+
+static const char *const type_name[] = {
+	[CU_GRAPH_NODE_TYPE_KERNEL] = "kernel",
+	[CU_GRAPH_NODE_TYPE_MEMCPY] = "copy",
+	[CU_GRAPH_NODE_TYPE_MEMSET] = "set",
+	[CU_GRAPH_NODE_TYPE_HOST] = "host",
+	[CU_GRAPH_NODE_TYPE_GRAPH] = "graph",
+	[CU_GRAPH_NODE_TYPE_EMPTY] = "empty",
+	[CU_GRAPH_NODE_TYPE_WAIT_EVENT] = "wait",
+	[CU_GRAPH_NODE_TYPE_EVENT_RECORD] = "record",
+	[CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL] = "signal",
+	[CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT] = "wait for semaphores",
+	[CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "alloc",
+	[CU_GRAPH_NODE_TYPE_MEM_FREE] = "free",
+	[CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = "memory operations",
+	[CU_GRAPH_NODE_TYPE_CONDITIONAL] = "conditional",
+};
+
+static void dot(int fd, const struct graph *g)
+{
+	for (unsigned i = 0; i < g->n; i++) {
+		const struct node *x = g->node[i];
+
+		dprintf(fd, "n%llu [label=\"%s%s%s\"];\n", (unsigned long long)x->id,
+			type_name[x->type], x->op && *x->op->name ? " " : "",
+			x->op ? x->op->name : "");
+		for (unsigned k = 0; k < x->ndep; k++)
+			dprintf(fd, "n%llu -> n%llu;\n", (unsigned long long)x->dep[k].n->id,
+				(unsigned long long)x->id);
+		for (unsigned k = 0; k < x->nsub; k++) {
+			dprintf(fd, "subgraph cluster%llu {\n",
+				(unsigned long long)x->sub[k]->id);
+			dot(fd, x->sub[k]);
+			dprintf(fd, "}\n");
+		}
+	}
+}
+
+API(cuGraphDebugDotPrint, (CUgraph h, const char *path, unsigned flags))
+{
+	int fd;
+
+	ENTER_QUIET();
+	GET_GRAPH(h, g);
+	(void)flags;
+	fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
+	if (fd < 0)
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	dprintf(fd, "digraph {\n");
+	dot(fd, g);
+	dprintf(fd, "}\n");
+	close(fd);
 	LEAVE(CUDA_SUCCESS);
 }
 

@@ -196,6 +196,30 @@ static inline void device_time(struct world *w, uint64_t t0, uint64_t start, uin
 	krt_engine_feed(w->e, &u.r.h, sizeof(u), 3);
 }
 
+/* The thread's innermost NVTX range is called text from here on (NULL: it is in none). */
+static inline void range(struct world *w, uint32_t id, const char *text)
+{
+	struct krt_rec_mark m = {.h = {.size = sizeof(m), .kind = KRT_REC_MARK},
+				 .mark = KRT_MARK_RANGE,
+				 .t1 = w->ticket++,
+				 .value = text ? id : 0};
+	union {
+		uint64_t words[64];
+		struct krt_rec_string r;
+		struct krt_rec h;
+	} u = {0};
+
+	if (text) {
+		u.r.h.kind = KRT_REC_STRING;
+		u.r.id = id;
+		u.r.len = (uint32_t)strlen(text);
+		memcpy(u.r.text, text, u.r.len);
+		u.r.h.size = (uint32_t)((sizeof(u.r) + u.r.len + 7) & ~(size_t)7);
+		krt_engine_feed(w->e, &u.h, u.r.h.size, 0);
+	}
+	krt_engine_feed(w->e, &m.h, sizeof(m), w->lane);
+}
+
 /* --- everyday calls ------------------------------------------------------------------ */
 
 static inline void stream(struct world *w, uint64_t s, unsigned flags)

@@ -1090,6 +1090,45 @@ Test(texts, told)
 	krt_engine_destroy(w.e);
 }
 
+Test(texts, nvtx_ranges)
+{
+	struct world w;
+	struct krt_report *r;
+	int forward = 0;
+
+	open_pool(&w);
+	thread(&w, 1, 1);
+	range(&w, 1, "forward");
+	block_alloc(&w, POOL, DEV, N, S1);
+	set(&w, DEV, N, S1);
+	block_free(&w, DEV);
+	thread(&w, 2, 2); /* each thread has its own */
+	block_alloc(&w, POOL, DEV, N, S2);
+	w.stack = 1;
+	set(&w, DEV, N / 2, S2);
+	range(&w, 2, "backward");
+	range(&w, 2, NULL);
+	range(&w, 1, "forward");
+	w.stack = 2;
+	set(&w, DEV + N / 2, N / 2, S2);
+	thread(&w, 2, 3); /* the lane's next user begins without */
+	d2h(&w, PIN, DEV, N, S3);
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 4);
+	for (size_t i = 0; i < r->nfindings; i++) {
+		const struct krt_finding *f = &r->finding[i];
+
+		if (f->rule == KRT_RULE_REUSE_RACE)
+			cr_assert_str_eq(f->previous.nvtx, "forward");
+		else
+			cr_assert_null(f->current.nvtx);
+		forward += f->current.nvtx && !strcmp(f->current.nvtx, "forward");
+	}
+	cr_assert_eq(forward, 1);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
 Test(texts, block_in_other_rules)
 {
 	struct world w;
