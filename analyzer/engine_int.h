@@ -411,6 +411,11 @@ void krt_rights_op(struct krt_engine *e, const struct krt_call *c);
 void krt_rights_kernel(struct krt_engine *e, const struct krt_op_info *op, const struct krt_mem *m,
 		       uint64_t from, uint64_t end, const char *what, enum krt_knowledge know,
 		       enum krt_confidence confidence);
+/* Does a kernel node name memory that its device has no right to? */
+bool krt_rights_lacking(struct krt_engine *e, const struct krt_gnode *d, const struct krt_gset *s);
+/* The launch of a graph with such a node. */
+void krt_rights_graph(struct krt_engine *e, const struct krt_op_info *op,
+		      const struct krt_footprint *f, const uint8_t *off);
 /* A call that failed.  True: a finding says why. */
 bool krt_rights_refused(struct krt_engine *e, const struct krt_call *c);
 /* Code was loaded or launched in the context: an image that failed before was a probe. */

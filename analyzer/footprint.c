@@ -352,11 +352,46 @@ static void mark_all(struct krt_engine *e, struct krt_footprint *f)
 	}
 }
 
+/* May the node let the CPU know, in a way that is not seen, that it has come? */
+static bool tells_host(const struct krt_gnode *d, const struct krt_gset *s)
+{
+	switch (d->type) {
+	case KRT_GNODE_HOST:
+	case KRT_GNODE_EVENT_RECORD:
+	case KRT_GNODE_SEMAS_SIGNAL:
+	case KRT_GNODE_BATCH_MEM_OP:
+		return true;
+	case KRT_GNODE_KERNEL:
+		for (uint32_t i = 0; i < s->n; i++)
+			if (s->access[i].kind != KRT_ACC_READ &&
+			    (s->access[i].host || (s->access[i].owner &&
+						   s->access[i].owner->kind == KRT_MEM_MANAGED)))
+				return true;
+		return false;
+	default:
+		return false;
+	}
+}
+
+static const struct krt_gaccess *fetch_of(const struct krt_gset *s)
+{
+	const struct krt_gaccess *dst = NULL;
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->access[i].role == KRT_GROLE_COPY_SRC && s->access[i].host)
+			return NULL;
+		if (s->access[i].role == KRT_GROLE_COPY_DST && s->access[i].host)
+			dst = &s->access[i];
+	}
+	return dst;
+}
+
 struct krt_footprint *krt_footprint_new(struct krt_engine *e, struct krt_exec *x)
 {
 	struct krt_footprint *f = krt_heap_alloc(&e->heap, sizeof(*f));
 	struct maker m = {.e = e, .f = f};
 	const struct krt_graph_image *g = x->image;
+	bool told = false;
 
 	if (!f)
 		return NULL;
@@ -373,12 +408,18 @@ struct krt_footprint *krt_footprint_new(struct krt_engine *e, struct krt_exec *x
 		f->set[i] = krt_gset_ref(s);
 		if (x->off[i])
 			continue;
+		told |= tells_host(&g->node[i], s);
+		if (!f->fetch)
+			f->fetch = fetch_of(s);
+		f->foreign |= krt_rights_lacking(e, &g->node[i], s);
 		for (uint32_t k = 0; k < s->n; k++) {
 			add_bytes(&m, &s->access[k], i);
 			add_owner(&m, &s->access[k], s->access[k].owner, i);
 			add_owner(&m, &s->access[k], s->access[k].block, i);
 		}
 	}
+	if (told)
+		f->fetch = NULL;
 	if (f->set && !e->heap.failed && make_groups(&m) && make_uses(&m)) {
 		for (uint32_t i = 0; i < f->groups; i++)
 			hang_group(&f->group[i], space_of(e, f->group[i].id, NULL));

@@ -657,6 +657,14 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 			krt_footprint_judge(e, x, op);
 			krt_input_launch(e, x, op);
 			krt_footprint_fly(e, x->fp, op);
+			if (x->fp->foreign)
+				krt_rights_graph(e, op, x->fp, x->off);
+			if (x->fp->fetch)
+				krt_unfinished_copy(e, op, x->fp->fetch->addr,
+						    x->fp->fetch->rows == 1 &&
+								    x->fp->fetch->slices == 1
+							    ? x->fp->fetch->width
+							    : 0);
 		}
 		snap = krt_order_record(e->order, s->domain);
 		record_nodes(e, c, x, s, snap);

@@ -266,6 +266,9 @@ struct krt_footprint {
 	uint32_t segs, segs_cap, groups, uses;
 	struct krt_owner_use *stale;
 	bool stack; /* a node names memory on a stack */
+	bool foreign; /* a kernel names memory that its device had no right to when it was made */
+	/* a copy to the host, of which nothing else in the graph tells the host; NULL: none */
+	const struct krt_gaccess *fetch;
 	struct krt_op_info *flight; /* the latest launch with it, NULL: none, or settled */
 	struct krt_footprint *prev, *next; /* in flight */
 };

@@ -275,11 +275,12 @@ static void tell_memory(struct krt_engine *e, struct told *t, const struct krt_m
 	t->shape.current.range_len = end - from;
 }
 
-void krt_rights_kernel(struct krt_engine *e, const struct krt_op_info *op, const struct krt_mem *m,
-		       uint64_t from, uint64_t end, const char *what, enum krt_knowledge know,
-		       enum krt_confidence confidence)
+/* The kernel of op, or of a node of the graph that op launches. */
+static void tell_kernel(struct krt_engine *e, const struct krt_op_info *op,
+			const struct krt_context_info *ctx, uint32_t kernel,
+			const struct krt_mem *m, uint64_t from, uint64_t end, const char *what,
+			enum krt_knowledge know, enum krt_confidence confidence)
 {
-	const struct krt_context_info *ctx = op->stream->ctx;
 	enum krt_wrong wrong = no_right(e, m, ctx);
 	const struct krt_kernel_info *k;
 	const struct krt_driver_pool *p = NULL;
@@ -288,7 +289,7 @@ void krt_rights_kernel(struct krt_engine *e, const struct krt_op_info *op, const
 	if (wrong == KRT_WRONG_NOT || !e->judge)
 		return;
 	tell_begin(&t, wrong, confidence);
-	k = op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
+	k = kernel ? krt_kernel_get(&e->obj, kernel) : NULL;
 	if (k && *k->name)
 		snprintf(t.api, sizeof(t.api), "kernel %s", k->name);
 	else
@@ -309,6 +310,83 @@ void krt_rights_kernel(struct krt_engine *e, const struct krt_op_info *op, const
 	}
 	snprintf(t.thing, sizeof(t.thing), "device %u", ctx->device);
 	krt_find(e, &t.f, &t.shape, m->made.seq ? m->made.stack : 0);
+}
+
+void krt_rights_kernel(struct krt_engine *e, const struct krt_op_info *op, const struct krt_mem *m,
+		       uint64_t from, uint64_t end, const char *what, enum krt_knowledge know,
+		       enum krt_confidence confidence)
+{
+	tell_kernel(e, op, op->stream->ctx, op->kernel, m, from, end, what, know, confidence);
+}
+
+/* --- kernels of graphs ------------------------------------------------------------------- */
+
+static const struct krt_context_info *context_of_node(struct krt_engine *e,
+						      const struct krt_gnode *d)
+{
+	struct krt_context_info *c;
+
+	HASH_FIND(hh, e->obj.contexts, &d->ctx, sizeof(d->ctx), c);
+	return c;
+}
+
+/* The memory that an access of a node lies in, as long as it is the same that it was. */
+static const struct krt_mem *memory_of(struct krt_engine *e, const struct krt_gaccess *a)
+{
+	const struct krt_mem *m =
+		a->owner && !a->owner->ended ? krt_mem_at(&e->mem, a->addr) : NULL;
+
+	return m && m->kind != KRT_MEM_ARRAY ? m : NULL;
+}
+
+bool krt_rights_lacking(struct krt_engine *e, const struct krt_gnode *d, const struct krt_gset *s)
+{
+	const struct krt_context_info *ctx;
+
+	if (d->type != KRT_GNODE_KERNEL || !d->ctx)
+		return false;
+	ctx = context_of_node(e, d);
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct krt_mem *m = memory_of(e, &s->access[i]);
+
+		if (m && no_right(e, m, ctx) != KRT_WRONG_NOT)
+			return true;
+	}
+	return false;
+}
+
+static enum krt_confidence confidence_of(const struct krt_gnode *d, unsigned know)
+{
+	int c = know == KRT_KNOW_POINTER ? KRT_LIKELY
+		: know == KRT_KNOW_WORD	 ? KRT_POSSIBLE
+					 : KRT_CERTAIN;
+
+	if (d->flags & KRT_GN_MAYBE && c > KRT_POSSIBLE)
+		c--;
+	return (enum krt_confidence)c;
+}
+
+void krt_rights_graph(struct krt_engine *e, const struct krt_op_info *op,
+		      const struct krt_footprint *f, const uint8_t *off)
+{
+	for (uint32_t i = 0; i < f->image->nodes; i++) {
+		const struct krt_gnode *d = &f->image->node[i];
+		const struct krt_gset *s = f->set[i];
+		const struct krt_context_info *ctx;
+
+		if (d->type != KRT_GNODE_KERNEL || !s || off[i])
+			continue;
+		ctx = context_of_node(e, d);
+		for (uint32_t k = 0; k < s->n; k++) {
+			const struct krt_gaccess *a = &s->access[k];
+			const struct krt_mem *m = memory_of(e, a);
+
+			if (m)
+				tell_kernel(e, op, ctx, s->kernel, m, a->addr, a->addr + a->width,
+					    krt_what_of(a->kind), a->know,
+					    confidence_of(d, a->know));
+		}
+	}
 }
 
 /* --- modules and functions -------------------------------------------------------------- */
