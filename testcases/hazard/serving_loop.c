@@ -12,6 +12,8 @@
  * waits.  All memory but the weights is the pool's.
  *
  * EXPECT: none
+ * ARGS: fresh-input
+ * EXPECT: KRT-GRAPH-STALE-INPUT note likely both count>=1
  * ARGS: block-returned
  * EXPECT: KRT-GRAPH-STALE-ADDR error certain both count>=1
  * ARGS: staging-freed
