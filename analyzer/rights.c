@@ -620,26 +620,27 @@ static bool refused_event(struct krt_engine *e, const struct krt_call *c)
 			      krt_event_text(ev, thing, sizeof(thing)));
 }
 
-/* One side of a copy or set. */
+/* One side of a copy or set that works for ctx. */
 static bool refused_side(struct krt_engine *e, const struct krt_call *c,
-			 const struct krt_stream_info *s, uint64_t addr, uint64_t len, bool write)
+			 const struct krt_stream_info *s, const struct krt_context_info *ctx,
+			 uint64_t addr, uint64_t len, bool write)
 {
 	const struct krt_mem *m = krt_mem_at(&e->mem, addr);
 	struct told t;
 
-	if (!m || m->imported || !other(m->ctx, s->ctx) || !len ||
+	if (!m || m->imported || !other(m->ctx, ctx) || !len ||
 	    len > m->node.key + m->size - addr ||
 	    (m->kind != KRT_MEM_DEVICE && m->kind != KRT_MEM_GLOBAL && m->kind != KRT_MEM_POOL))
 		return false;
 	/* a green context's memory belongs to the device's primary one */
-	if (m->ctx->device == s->ctx->device && (m->ctx->green || s->ctx->green))
+	if (m->ctx->device == ctx->device && (m->ctx->green || ctx->green))
 		return false;
 	tell_begin(&t, KRT_WRONG_MEMORY, KRT_LIKELY);
 	tell_call(&t, s, c->api->base, write ? "write" : "read", c->rec->t0, c->rec->stack);
 	t.f.result = c->rec->result;
 	tell_memory(e, &t, m, addr, addr + len);
 	context_text(m->ctx, t.owner, sizeof(t.owner));
-	context_text(s->ctx, t.user, sizeof(t.user));
+	context_text(ctx, t.user, sizeof(t.user));
 	krt_find(e, &t.f, &t.shape, m->made.seq ? m->made.stack : 0);
 	return true;
 }
@@ -647,14 +648,20 @@ static bool refused_side(struct krt_engine *e, const struct krt_call *c,
 static bool refused_copy(struct krt_engine *e, const struct krt_call *c)
 {
 	const struct krt_stream_info *s = told_stream(e, c);
+	const struct krt_context_info *dst, *src;
 	uint64_t len = c->bytes;
 
 	if (!s || !refusal(c->rec->result))
 		return false;
+	dst = src = s->ctx;
 	if (c->op == KRT_OP_SET)
 		len = c->count > UINT64_MAX / 8 ? 0 : c->count * krt_elem_size(c->api);
-	return refused_side(e, c, s, c->dst, len, true) ||
-	       (c->op == KRT_OP_COPY && refused_side(e, c, s, c->src, len, false));
+	if (c->op == KRT_OP_COPY_PEER) { /* says whose memory it is */
+		HASH_FIND(hh, e->obj.contexts, &c->dst_ctx, sizeof(c->dst_ctx), dst);
+		HASH_FIND(hh, e->obj.contexts, &c->src_ctx, sizeof(c->src_ctx), src);
+	}
+	return refused_side(e, c, s, dst, c->dst, len, true) ||
+	       (c->op != KRT_OP_SET && refused_side(e, c, s, src, c->src, len, false));
 }
 
 bool krt_rights_refused(struct krt_engine *e, const struct krt_call *c)
@@ -671,6 +678,7 @@ bool krt_rights_refused(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_EVENT_ELAPSED:
 		return refused_event(e, c);
 	case KRT_OP_COPY:
+	case KRT_OP_COPY_PEER:
 	case KRT_OP_SET:
 		return refused_copy(e, c);
 	case KRT_OP_MODULE_LOAD:

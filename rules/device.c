@@ -57,10 +57,13 @@ static void refused(const struct krt_facts *f, struct krt_words *w)
 	case KRT_WRONG_MEMORY:
 		krt_words_bytes(f, bytes, sizeof(bytes));
 		snprintf(w->message, sizeof(w->message),
-			 "%s #%" PRIu64 " on %s of %s failed (%d): it %s %s, which belongs to %s",
+			 "%s #%" PRIu64
+			 " on %s, for %s, failed (%d): it %s %s, which belongs to %s",
 			 c->api, c->seq, c->stream, f->user, f->result, verb(c), bytes, f->owner);
 		snprintf(w->fix, sizeof(w->fix),
-			 "make %s current for the call, or copy with cuMemcpyPeerAsync", f->owner);
+			 "call it with %s current, or cuMemcpyPeerAsync with the owners of both "
+			 "sides",
+			 f->owner);
 		break;
 	case KRT_WRONG_FUNCTION:
 		snprintf(w->message, sizeof(w->message),

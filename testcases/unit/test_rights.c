@@ -355,6 +355,20 @@ Test(refused, memory)
 	expect(&w, "COPY-BOUNDS:error:1");
 }
 
+/* Whose memory it is goes with the call. */
+Test(refused, peer_copy)
+{
+	struct world w;
+
+	for (int right = 0; right < 2; right++) {
+		open2(&w);
+		alloc(&w, DEV + 0x10000, N);
+		call_failed(&w, cuMemcpyPeerAsync, 201, A(DEV + 0x10000), A(right ? C1 : C0), A(DEV),
+			    A(C0), A(N), A(S1));
+		expect(&w, right ? "" : "WRONG-DEVICE:warning:1");
+	}
+}
+
 /* --- images -------------------------------------------------------------------------- */
 
 Test(image, given_up)
