@@ -209,6 +209,7 @@ struct krt_engine {
 	bool times;			/* calls carry times */
 	bool timing;			/* device times come */
 
+	uint64_t sweeps; /* counts them */
 	uint64_t since_sweep,
 		sweep_after; /* accesses remembered since the last sweep, and the limit */
 };
@@ -325,6 +326,9 @@ void krt_reuse_touch(struct krt_engine *e, const struct krt_reuse *r, struct krt
 /* The same of a kernel that is given addr; plain: as a parameter of its own. */
 void krt_reuse_pointer(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
 		       uint64_t addr, bool plain);
+/* For a sweep of a `past`: is the access over?  Else its owner's block is kept. */
+bool krt_past_settled(void *user, const struct krt_access *a);
+/* After all of them. */
 void krt_pool_sweep(struct krt_engine *e);
 
 /* --- copy.c, invoke.c, life.c --------------------------------------------------- */

@@ -690,6 +690,13 @@ static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint
 	pend_add(s->e, s->x, &p);
 }
 
+/* What a former owner of the bytes did for sure. */
+static void seed_past(void *user, const struct krt_access *a, uint64_t from, uint64_t end)
+{
+	if (a->know != KRT_KNOW_POINTER && a->know != KRT_KNOW_WORD && a->know != KRT_KNOW_REACH)
+		seed_one(user, a, from, end);
+}
+
 void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x)
 {
 	struct krt_footprint *f = x->fp;
@@ -699,7 +706,8 @@ void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x)
 		struct krt_fgroup *g = &f->group[i];
 		struct seed s = {.e = e, .x = x, .g = g, .addr = g->addr};
 
-		if (!g->space || (!g->space->sure.tree.count && !g->space->may.tree.count))
+		if (!g->space || (!g->space->sure.tree.count && !g->space->may.tree.count &&
+				  !g->space->past.tree.count))
 			continue;
 		for (s.list = 0; s.list < KRT_FLISTS; s.list++)
 			for (uint32_t k = 0; k < g->count[s.list]; k++) {
@@ -707,6 +715,8 @@ void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x)
 				krt_ranges_each(&g->space->sure, s.seg->from, s.seg->end, seed_one,
 						&s);
 				krt_ranges_each(&g->space->may, s.seg->from, s.seg->end, seed_one,
+						&s);
+				krt_ranges_each(&g->space->past, s.seg->from, s.seg->end, seed_past,
 						&s);
 			}
 	}

@@ -126,6 +126,7 @@ struct krt_block {
 	unsigned refs;	 /* tree (or list of ended ones), and who else names it */
 	uint32_t serial; /* from one counter with those of allocations; grows with time */
 	bool ended, destroyed; /* destroyed: with its pool */
+	uint64_t swept;	       /* the last sweep that met an access of its owner */
 	bool touched;	       /* by an operation that was not captured */
 	struct krt_block *outer; /* that it lies in, NULL: none; not counted */
 	struct krt_tree inner;	 /* those that lie in it */

@@ -7,8 +7,8 @@
  * not known to be over goes from the space's maps into its `past`: exact
  * accesses with their bytes, of a kernel with a plain pointer that byte and, as
  * what it may reach, the rest of the block.  Each carries the serial of the
- * owner's block, which stays among the ended blocks until all that its owner did
- * is settled.  So the other maps hold what the present owner did, and no pair
+ * owner's block, which stays among the ended blocks as long as an access of its owner
+ * is in some past.  So the other maps hold what the present owner did, and no pair
  * across owners is found there.
  *
  * What is enqueued on such bytes meets the past: KRT-REUSE-RACE, once an earlier
@@ -327,17 +327,6 @@ struct folding {
 	struct krt_block *owner; /* NULL: none */
 };
 
-/* The block is remembered as long as its users are not settled: all are among them. */
-static void note_user(struct krt_engine *e, struct krt_block *b, struct krt_op_info *op,
-		      uint64_t at)
-{
-	for (uint32_t i = 0; i < b->users.count; i++)
-		if (krt_op_domain(b->users.user[i].op) == krt_op_domain(op) &&
-		    krt_op_epoch(b->users.user[i].op) >= krt_op_epoch(op))
-			return;
-	krt_users_note(&e->heap, &b->users, op, KRT_USER_WRITE, at, b->serial);
-}
-
 static void fold_access(void *user, const struct krt_access *a, uint64_t from, uint64_t end)
 {
 	struct folding *f = user;
@@ -346,8 +335,6 @@ static void fold_access(void *user, const struct krt_access *a, uint64_t from, u
 	if (krt_order_settled(f->e->order, a->op->stamp))
 		return;
 	past.owner = f->owner ? f->owner->serial : 0;
-	if (f->owner)
-		note_user(f->e, f->owner, a->op, f->owner->node.key);
 	krt_ranges_add(&f->e->heap, &f->space->past, from, end, &past);
 	f->e->since_sweep++;
 }
@@ -395,12 +382,17 @@ static bool is_host(const struct krt_block *b)
 	return b->pool && b->pool->kind == KRT_POOL_HOST;
 }
 
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* The owner's history: what remains to be compared when the bytes get a new one. */
 static void fold_block(struct krt_engine *e, struct krt_block *b)
 {
-	uint64_t end = block_end(b);
+	uint64_t from = b->node.key, end = block_end(b);
 
-	each_piece(e, is_host(b), b->node.key, end, fold_piece, b);
+	each_piece(e, is_host(b), from, end, fold_piece, b);
 	for (uint32_t i = 0; i < b->users.count; i++) {
 		const struct krt_user *u = &b->users.user[i];
 		struct krt_access a = {.op = u->op, .owner = b->serial, .kind = KRT_ACC_UNKNOWN};
@@ -409,14 +401,16 @@ static void fold_block(struct krt_engine *e, struct krt_block *b)
 			continue;
 		if (u->sort == KRT_USER_POINTER) {
 			a.know = KRT_KNOW_POINTER;
-			each_piece(e, is_host(b), u->anchor, u->anchor + 1, add_piece, &a);
+			if (u->anchor >= from)
+				each_piece(e, is_host(b), u->anchor, u->anchor + 1, add_piece, &a);
 			a.know = KRT_KNOW_REACH;
-			each_piece(e, is_host(b), u->lowest + 1, end, add_piece, &a);
+			each_piece(e, is_host(b), higher(u->lowest + 1, from), end, add_piece, &a);
 		} else if (u->sort == KRT_USER_WORD) {
 			a.know = KRT_KNOW_WORD;
-			each_piece(e, is_host(b), u->lowest, end, add_piece, &a);
+			each_piece(e, is_host(b), higher(u->lowest, from), end, add_piece, &a);
 		}
 	}
+	krt_users_clear(&e->heap, &b->users);
 }
 
 /* --- notes ------------------------------------------------------------------------------------- */
@@ -432,7 +426,7 @@ static bool capture_goes_on(const struct krt_engine *e, unsigned id)
 /* op: what took it back, NULL: that was not told. */
 static void end_block(struct krt_engine *e, struct krt_block *b, struct krt_op_info *op)
 {
-	uint64_t from = b->node.key, end = block_end(b);
+	uint64_t from = b->node.key, end = block_end(b), was;
 	struct krt_node *n;
 
 	while ((n = krt_tree_first(&b->inner)))
@@ -444,8 +438,12 @@ static void end_block(struct krt_engine *e, struct krt_block *b, struct krt_op_i
 		b->freed.seq = op->seq;
 		b->freed.stack = op->stack;
 	}
+	was = e->since_sweep;
 	fold_block(e, b);
-	krt_block_end(&e->mem, b);
+	if (e->since_sweep != was)
+		krt_block_end(&e->mem, b);
+	else
+		krt_block_drop(&e->mem, b); /* nothing names it */
 	krt_names_drop(&e->mem, from, end);
 }
 
@@ -537,8 +535,11 @@ static void block_resize(struct krt_engine *e, const struct krt_call *c)
 	/* the rest is a block of its own that ends at once */
 	lost = krt_block_add(&e->mem, b->outer, end, was - end, b->pool, c);
 	if (lost) {
-		for (uint32_t i = 0; i < b->users.count; i++)
-			note_user(e, lost, b->users.user[i].op, end);
+		for (uint32_t i = 0; i < b->users.count; i++) {
+			const struct krt_user *u = &b->users.user[i];
+
+			krt_users_note(&e->heap, &lost->users, u->op, u->sort, u->lowest, lost->serial);
+		}
 		lost->refs++;
 		lost->made = b->made;
 		end_block(e, lost, op);
@@ -906,14 +907,25 @@ static void sweep_blocks(struct krt_engine *e, struct krt_tree *t)
 	}
 }
 
+bool krt_past_settled(void *user, const struct krt_access *a)
+{
+	struct krt_engine *e = user;
+	struct krt_block *b;
+
+	if (krt_order_settled(e->order, a->op->stamp))
+		return true;
+	b = a->owner ? krt_block_ended(&e->mem, a->owner) : NULL;
+	if (b)
+		b->swept = e->sweeps;
+	return false;
+}
+
 void krt_pool_sweep(struct krt_engine *e)
 {
 	struct krt_block *b, *tmp;
 
 	sweep_blocks(e, &e->mem.blocks);
-	HASH_ITER (hh, e->mem.ended, b, tmp) {
-		krt_users_prune(&e->heap, &b->users, op_settled, e);
-		if (!b->users.count)
+	HASH_ITER (hh, e->mem.ended, b, tmp)
+		if (b->swept != e->sweeps)
 			krt_block_forget(&e->mem, b);
-	}
 }

@@ -773,7 +773,8 @@ static size_t sweep_mem(struct krt_engine *e, struct krt_mem *mem)
 	if (mem->space->may.tree.count)
 		left += krt_ranges_prune(&e->heap, &mem->space->may, 0, UINT64_MAX, settled, e);
 	if (mem->space->past.tree.count)
-		left += krt_ranges_prune(&e->heap, &mem->space->past, 0, UINT64_MAX, settled, e);
+		left += krt_ranges_prune(&e->heap, &mem->space->past, 0, UINT64_MAX,
+					 krt_past_settled, e);
 	if (mem->users.count)
 		krt_users_prune(&e->heap, &mem->users, op_settled, e);
 	return left;
@@ -783,6 +784,7 @@ void krt_sweep(struct krt_engine *e)
 {
 	size_t left;
 
+	e->sweeps++;
 	krt_graph_sweep(e);
 	left = sweep_mem(e, &e->mem.pageable) + sweep_mem(e, &e->mem.unknown);
 	for (struct krt_node *n = krt_tree_first(&e->mem.live); n; n = krt_tree_next(n))

@@ -1030,6 +1030,45 @@ Test(blocks, temporaries_of_the_capture)
 	expect(&w, "");
 }
 
+/* The block had another owner before the capture, whose set may still run at the launch. */
+static void after_a_former_owner(struct world *w, bool wait)
+{
+	static struct graph_build b;
+
+	open_pool(w);
+	graph_open(&b, G1);
+	graph_set(&b, B0, N);
+	block_alloc(w, P, B0, N, S2);
+	set(w, B0, N, S2);
+	record(w, E1, S2);
+	block_free(w, B0);
+	capture_begin(w, S1, G1);
+	block_alloc(w, P, B0, N, S1);
+	captured(w, &b, 0, S1);
+	capture_end(w, S1, G1);
+	instantiate(w, X1, G1, &b);
+	if (wait)
+		wait_event(w, S1, E1);
+	graph_launch(w, X1, S1);
+	ends(w);
+}
+
+Test(blocks, former_owner_at_work)
+{
+	struct world w;
+
+	after_a_former_owner(&w, false);
+	expect(&w, "GRAPH-EXEC-OVERLAP:error:1");
+}
+
+Test(blocks, former_owner_waited_for)
+{
+	struct world w;
+
+	after_a_former_owner(&w, true);
+	expect(&w, "");
+}
+
 static void private_pool(struct world *w, bool in_capture)
 {
 	struct graph_build *b = one_kernel(G1, B0);

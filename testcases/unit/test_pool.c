@@ -1179,13 +1179,13 @@ static uint64_t churn(int rounds, int sync_each)
 
 Test(bounds, flat)
 {
-	uint64_t small = churn(20000, 8), large = churn(200000, 8);
+	uint64_t small = churn(4000, 8), large = churn(40000, 8);
 
 	cr_assert(large < small + small / 4, "%llu, %llu", (unsigned long long)small,
 		  (unsigned long long)large);
 	/* nothing is ever waited for: the newest work of each stream is kept, not all of it */
-	small = churn(100000, 1 << 30);
-	large = churn(400000, 1 << 30);
+	small = churn(16000, 1 << 30);
+	large = churn(64000, 1 << 30);
 	cr_assert(large < small + small / 4, "%llu, %llu", (unsigned long long)small,
 		  (unsigned long long)large);
 }
