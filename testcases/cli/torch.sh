@@ -33,7 +33,7 @@ has() { grep -q -e "$1" err; }
 for f in watch replace; do
 	for c in 'stats clean 0' 'exits clean 3' 'child clean 0' 'threads clean 0' \
 		'handed_over:wait clean 0' 'handed_over:record_stream clean 0' 'handed_over:forgotten findings 66 KRT-REUSE-RACE' 'graph:freed findings 66 KRT-GRAPH-STALE-ADDR' \
-		'handed_over_in_graph:wait clean 0' \
+		'handed_over_in_graph:wait clean 0' 'handed_over_in_graph:forgotten findings 66 KRT-GRAPH-UNORDERED-NODES' \
 		'graph:kept clean 0' 'two_graphs clean 0' 'seen inconclusive 0'; do
 		set -- $c
 		args=$(echo "$1" | tr : ' ')
