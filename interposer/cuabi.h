@@ -378,6 +378,38 @@ typedef struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
 	unsigned int reserved[16];
 } CUDA_EXTERNAL_MEMORY_BUFFER_DESC;
 
+typedef enum CUexternalSemaphoreHandleType_enum {
+	CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD = 1, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_NVSCISYNC = 6,
+	CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD = 9,
+} CUexternalSemaphoreHandleType;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st {
+	CUexternalSemaphoreHandleType type;
+	union {
+		int fd;
+		struct { void *handle; const void *name; } win32;
+		const void *nvSciSyncObj;
+	} handle;
+	unsigned int flags, reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st {
+	struct {
+		struct { unsigned long long value; } fence;
+		union { void *fence; unsigned long long reserved; } nvSciSync;
+		struct { unsigned long long key; } keyedMutex;
+		unsigned int reserved[12];
+	} params;
+	unsigned int flags, reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
+typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st {
+	struct {
+		struct { unsigned long long value; } fence;
+		union { void *fence; unsigned long long reserved; } nvSciSync;
+		struct { unsigned long long key; unsigned int timeoutMs; } keyedMutex;
+		unsigned int reserved[10];
+	} params;
+	unsigned int flags, reserved[16];
+} CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
+
 /* passed by pointer and never looked into */
 typedef struct CUDA_ARRAY3D_DESCRIPTOR_v1_opaque CUDA_ARRAY3D_DESCRIPTOR_v1;
 typedef struct CUDA_ARRAY_DESCRIPTOR_v1_opaque CUDA_ARRAY_DESCRIPTOR_v1;
@@ -385,9 +417,6 @@ typedef struct CUDA_MEMCPY2D_v1_opaque CUDA_MEMCPY2D_v1;
 typedef struct CUDA_MEMCPY3D_v1_opaque CUDA_MEMCPY3D_v1;
 typedef struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_opaque CUDA_EXTERNAL_MEMORY_HANDLE_DESC;
 typedef struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_opaque CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC;
-typedef struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_opaque CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC;
-typedef struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_opaque CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS;
-typedef struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_opaque CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS;
 typedef struct CUarrayMapInfo_opaque CUarrayMapInfo;
 typedef struct CUcheckpointCheckpointArgs_opaque CUcheckpointCheckpointArgs;
 typedef struct CUctxCreateParams_opaque CUctxCreateParams;

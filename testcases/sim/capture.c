@@ -124,6 +124,10 @@ static unsigned type_of(const struct op *op)
 	case OP_WRITE_VALUE:
 	case OP_WAIT_VALUE:
 		return CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+	case OP_SEM_SIGNAL:
+		return CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL;
+	case OP_SEM_WAIT:
+		return CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT;
 	case OP_ALLOC:
 		return CU_GRAPH_NODE_TYPE_MEM_ALLOC;
 	case OP_FREE:

@@ -785,6 +785,18 @@ static CUgraphExecUpdateResult may_become(const struct gexec *e, const struct xn
 		if (!set_node_update(x->op, n->op))
 			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
 		break;
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT: {
+		CUexternalSemaphore *s;
+		const void *p;
+		unsigned was, now;
+
+		sem_node_params(x->op, &s, &p, &was);
+		sem_node_params(n->op, &s, &p, &now);
+		if (was != now)
+			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
+		break;
+	}
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
 		if (!memop_node_update(x->op, n->op))
 			return CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED;
@@ -1028,6 +1040,10 @@ EXEC_SET(cuGraphExecEventWaitNodeSetEvent, CU_GRAPH_NODE_TYPE_WAIT_EVENT, (IN, C
 	 p.eventWait.event = ev)
 EXEC_SET(cuGraphExecBatchMemOpNodeSetParams, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
 	 (IN, const CUDA_BATCH_MEM_OP_NODE_PARAMS *b), b, memcpy(&p.memOp, b, sizeof *b))
+EXEC_SET(cuGraphExecExternalSemaphoresSignalNodeSetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+	 (IN, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *s), s, memcpy(&p.extSemSignal, s, sizeof *s))
+EXEC_SET(cuGraphExecExternalSemaphoresWaitNodeSetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+	 (IN, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *s), s, memcpy(&p.extSemWait, s, sizeof *s))
 EXEC_SET(cuGraphExecChildGraphNodeSetParams, CU_GRAPH_NODE_TYPE_GRAPH, (IN, CUgraph g), g,
 	 p.graph.graph = g)
 

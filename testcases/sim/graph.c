@@ -266,6 +266,19 @@ CUresult node_fill(struct node *x, const CUgraphNodeParams *p)
 			r = memop_node_op(c, p->memOp.count, p->memOp.paramArray, p->memOp.flags,
 					  &op);
 		break;
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL:
+	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+		r = sim_get_ctx(&c);
+		if (r != CUDA_SUCCESS)
+			return r;
+		r = x->type == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
+			    ? sem_node_op(c, true, p->extSemSignal.numExtSems,
+					  p->extSemSignal.extSemArray, p->extSemSignal.paramsArray,
+					  &op)
+			    : sem_node_op(c, false, p->extSemWait.numExtSems,
+					  p->extSemWait.extSemArray, p->extSemWait.paramsArray,
+					  &op);
+		break;
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return CUDA_SUCCESS;
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
@@ -294,8 +307,6 @@ CUresult node_fill(struct node *x, const CUgraphNodeParams *p)
 		x->own = p->graph.ownership;
 		return x->nsub ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL: /* there are none to name */
-	case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
@@ -594,6 +605,10 @@ ADD(cuGraphAddEventWaitNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, (DEPS, CUevent e), e
 ADD(cuGraphAddBatchMemOpNode, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
     (DEPS, const CUDA_BATCH_MEM_OP_NODE_PARAMS *b), b, memcpy(&p.memOp, b, sizeof *b))
 
+ADD(cuGraphAddExternalSemaphoresSignalNode, CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+    (DEPS, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *s), s, memcpy(&p.extSemSignal, s, sizeof *s))
+ADD(cuGraphAddExternalSemaphoresWaitNode, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+    (DEPS, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *s), s, memcpy(&p.extSemWait, s, sizeof *s))
 ADD(cuGraphAddMemFreeNode, CU_GRAPH_NODE_TYPE_MEM_FREE, (DEPS, CUdeviceptr p0), true,
     p.free.dptr = p0)
 
@@ -986,6 +1001,31 @@ SET(cuGraphEventWaitNodeSetEvent, CU_GRAPH_NODE_TYPE_WAIT_EVENT, (CUgraphNode x,
     p.eventWait.event = e)
 SET(cuGraphBatchMemOpNodeSetParams, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
     (CUgraphNode x, const CUDA_BATCH_MEM_OP_NODE_PARAMS *b), b, memcpy(&p.memOp, b, sizeof *b))
+
+SET(cuGraphExternalSemaphoresSignalNodeSetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+    (CUgraphNode x, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *s), s,
+    memcpy(&p.extSemSignal, s, sizeof *s))
+SET(cuGraphExternalSemaphoresWaitNodeSetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+    (CUgraphNode x, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *s), s,
+    memcpy(&p.extSemWait, s, sizeof *s))
+
+#define SEM_GET(name, nodetype, type)                                                              \
+	API(name, (CUgraphNode h, type * out))                                                     \
+	{                                                                                          \
+		const void *params;                                                                \
+                                                                                                   \
+		ENTER_QUIET();                                                                     \
+		GET_TYPED(h, x, nodetype);                                                         \
+		if (!out)                                                                          \
+			LEAVE(CUDA_ERROR_INVALID_VALUE);                                           \
+		sem_node_params(x->op, &out->extSemArray, &params, &out->numExtSems);              \
+		out->paramsArray = params;                                                         \
+		LEAVE(CUDA_SUCCESS);                                                               \
+	}
+SEM_GET(cuGraphExternalSemaphoresSignalNodeGetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+	CUDA_EXT_SEM_SIGNAL_NODE_PARAMS)
+SEM_GET(cuGraphExternalSemaphoresWaitNodeGetParams, CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
+	CUDA_EXT_SEM_WAIT_NODE_PARAMS)
 
 API(cuGraphKernelNodeGetParams_v2, (CUgraphNode h, CUDA_KERNEL_NODE_PARAMS *out))
 {

@@ -7,11 +7,11 @@
  *   gexec.c    executables: instantiation, updates, launches
  *   gobject.c  what graphs and executables hold: user objects, conditional handles, memory
  *
- * Not there, CUDA_ERROR_NOT_SUPPORTED: nodes of external semaphores (there are no
- * semaphores), launches from the device and nodes that kernels update.  A kernel
- * that sets a conditional handle calls cudaGraphSetConditional, which a program
- * of the driver API has only from the device runtime library; where none does,
- * the default value decides.  A launch cannot be captured.
+ * Not there, CUDA_ERROR_NOT_SUPPORTED: launches from the device and nodes that
+ * kernels update.  A kernel that sets a conditional handle calls
+ * cudaGraphSetConditional, which a program of the driver API has only from the
+ * device runtime library; where none does, the default value decides.  A launch
+ * cannot be captured.
  *
  * A node's work is a template, an operation that never runs and never changes
  * once it is made: new parameters make a new template.  So executables, clones

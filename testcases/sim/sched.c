@@ -368,6 +368,8 @@ static const char *kind_name(unsigned k)
 		[OP_HOSTFN] = "hostfn",
 		[OP_WRITE_VALUE] = "write-value",
 		[OP_WAIT_VALUE] = "wait-value",
+		[OP_SEM_SIGNAL] = "signal",
+		[OP_SEM_WAIT] = "wait-signal",
 		[OP_ALLOC] = "alloc",
 		[OP_FREE] = "free",
 		[OP_MARK] = "mark",

@@ -6,6 +6,7 @@
  *   mem.c     address spaces, allocations of every kind, pools, VMM, arrays
  *   ctx.c     start-up, options, devices, contexts, errors, look-up of entry points
  *   stream.c  streams, events, host functions, stream memory operations
+ *   semaphore.c external semaphores
  *   copy.c    copies and sets
  *   module.c  PTX modules, functions, launches (interpreter: exec.c)
  *   graph.c   graphs: construction, queries, parameters; capture.c, gexec.c: see graph.h
@@ -95,6 +96,7 @@ enum sim_kind {
 	SIM_EXTMEM,
 	SIM_COND,
 	SIM_UOBJ,
+	SIM_SEM,
 };
 void sim_handle_add(const void *p, enum sim_kind k);
 void sim_handle_del(const void *p);
@@ -111,6 +113,8 @@ enum op_kind {
 	OP_HOSTFN,
 	OP_WRITE_VALUE,
 	OP_WAIT_VALUE,
+	OP_SEM_SIGNAL,
+	OP_SEM_WAIT,
 	OP_ALLOC,
 	OP_FREE,
 	OP_MARK,
@@ -411,6 +415,10 @@ CUresult memop_node_op(struct ctx *c, unsigned n, const CUstreamBatchMemOpParams
 		       unsigned flags, struct op **out);
 void memop_node_params(const struct op *op, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 *p);
 bool memop_node_update(const struct op *was, const struct op *now);
+CUresult sem_node_op(struct ctx *c, bool signal, unsigned n, const CUexternalSemaphore *sems,
+		     const void *params, struct op **out);
+void sem_node_params(const struct op *op, CUexternalSemaphore **sems, const void **params,
+		     unsigned *n);
 
 /* Runs fn on the thread of host functions, after those that are due there. */
 void sim_host_call(CUhostFn fn, void *user);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs: construction by hand and by capture, queries, executables, memory, errors of capture. */
+#define _GNU_SOURCE
 #include "test.h"
 
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
 			  ".visible .entry addn(.param .u64 p, .param .u32 n, .param .u32 v)\n{\n"
@@ -1496,6 +1498,69 @@ static void unordered_nodes(void)
 	CHECK(out == 2);
 }
 
+/* Semaphores in streams, by hand and by capture. */
+static void semaphores(void)
+{
+	test_ctx(0);
+	CUstream s = stream(), t = stream();
+	CUexternalSemaphore a, b;
+	CUdeviceptr d;
+	CUgraph g, g2;
+	CUgraphNode x, y;
+	CUgraphExec e, e2;
+	int fd = memfd_create("timeline", 0), again = dup(fd);
+	CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC desc = {
+		.type = CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
+		.handle = {.fd = fd}};
+
+	CU(cuMemAlloc(&d, 8));
+	CU(cuMemsetD32(d, 0, 2));
+	CU(cuCtxSynchronize());
+	CU(cuImportExternalSemaphore(&a, &desc));
+	desc.handle.fd = again;
+	CU(cuImportExternalSemaphore(&b, &desc));
+	CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS until = {.params = {.fence = {1}}};
+	CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS sig = {.params = {.fence = {1}}};
+	CU(cuWaitExternalSemaphoresAsync(&b, &until, 1, t));
+	CU(cuMemcpyDtoDAsync(d + 4, d, 4, t));
+	CU(cuMemsetD32Async(d, 5, 1, s));
+	CU(cuSignalExternalSemaphoresAsync(&a, &sig, 1, s));
+	CU(cuStreamSynchronize(t));
+	CHECK(word(d + 4) == 5);
+	/* A graph that waits, and one that signals, captured. */
+	CUDA_EXT_SEM_WAIT_NODE_PARAMS wp = {&b, &until, 1}, wq;
+	CUDA_EXT_SEM_SIGNAL_NODE_PARAMS sq;
+	until.params.fence.value = 2;
+	CU(cuGraphCreate(&g, 0));
+	CU(cuGraphAddExternalSemaphoresWaitNode(&x, g, NULL, 0, &wp));
+	CUDA_MEMSET_NODE_PARAMS m = {
+		.dst = d + 4, .value = 6, .elementSize = 4, .width = 1, .height = 1};
+	CU(cuGraphAddMemsetNode(&y, g, &x, 1, &m, NULL));
+	CU(cuGraphExternalSemaphoresWaitNodeGetParams(x, &wq));
+	CHECK(wq.numExtSems == 1 && wq.extSemArray[0] == b && wq.paramsArray[0].params.fence.value == 2);
+	CU(cuGraphInstantiate(&e, g, 0));
+	until.params.fence.value = 3;
+	CU(cuGraphExecExternalSemaphoresWaitNodeSetParams(e, x, &wp));
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	sig.params.fence.value = 3;
+	CU(cuMemsetD32Async(d + 4, 7, 1, s));
+	CU(cuSignalExternalSemaphoresAsync(&a, &sig, 1, s));
+	CU(cuStreamEndCapture(s, &g2));
+	CUgraphNodeType ty;
+	CU(cuGraphNodeGetType(at(g2, 1), &ty));
+	CHECK(ty == CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL);
+	CU(cuGraphExternalSemaphoresSignalNodeGetParams(at(g2, 1), &sq));
+	CHECK(sq.numExtSems == 1 && sq.paramsArray[0].params.fence.value == 3);
+	CU(cuGraphInstantiate(&e2, g2, 0));
+	CU(cuGraphLaunch(e, t));
+	CU(cuGraphLaunch(e2, s));
+	CU(cuDestroyExternalSemaphore(a));
+	CU(cuDestroyExternalSemaphore(b));
+	CU(cuStreamSynchronize(t));
+	CHECK(word(d + 4) == 6);
+	FAILS(CUDA_ERROR_INVALID_HANDLE, cuWaitExternalSemaphoresAsync(&b, &until, 1, t));
+}
+
 /* 10,000 nodes in a chain, in a fan, and in two chains that nobody orders. */
 static void many_nodes(void)
 {
@@ -1560,6 +1625,7 @@ int main(int argc, char **argv)
 		{"graph-unordered", unordered_nodes, NULL},
 		{"graph-random", random_graphs, NULL},
 		{"graph-random-7", random_graphs, "sim_seed=7"},
+		{"graph-semaphores", semaphores, NULL},
 		{"graph-many", many_nodes, NULL},
 		{NULL, NULL, NULL},
 	};
