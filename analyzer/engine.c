@@ -215,13 +215,16 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_WAIT_VALUE:
 	case KRT_OP_BATCH_MEM_OP:
 	case KRT_OP_CAPTURE_BEGIN:
-	case KRT_OP_CAPTURE_END:
 	case KRT_OP_NOTE_ORDER_RELEASE:
 	case KRT_OP_NOTE_ORDER_ACQUIRE:
 	case KRT_OP_NOTE_NAME:
 	case KRT_OP_HOSTFN_ENTER:
 	case KRT_OP_HOSTFN_EXIT:
 		krt_sync_op(e, c);
+		break;
+	case KRT_OP_CAPTURE_END:
+		krt_sync_op(e, c);
+		krt_gnode_capture_end(e, c);
 		break;
 	case KRT_OP_CAPTURE_DEPS:
 	case KRT_OP_GRAPH_CREATE:

@@ -251,6 +251,7 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c);
 void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event,
 		      struct krt_stream_info *s, struct krt_snapshot *snap);
 /* A kernel is given the address of a flag word: it may spin on it. */
+bool krt_flag_known(struct krt_engine *e, uint64_t addr);
 void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t addr);
 /* "event "x"", "event 0x.." into buf. */
 const char *krt_event_text(const struct krt_event_info *ev, char *buf, size_t len);
@@ -346,6 +347,7 @@ struct krt_kernel_access {
 	uint64_t addr, len; /* len 0: a pointer of which nothing else is known */
 	unsigned kind;	    /* enum krt_access_kind */
 	enum krt_knowledge know;
+	uint32_t within; /* bytes of the parameter that holds the pointer, 0: not from parameters */
 };
 typedef void krt_kernel_fn(void *user, const struct krt_kernel_access *a);
 struct krt_kernel_params {

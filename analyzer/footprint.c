@@ -71,6 +71,7 @@ struct named {
 	uint64_t from, end;
 	uint32_t node;
 	uint8_t know, role, kind, rank;
+	bool stray;
 };
 struct maker {
 	struct krt_engine *e;
@@ -153,8 +154,9 @@ static void add_owner(struct maker *m, const struct krt_gaccess *a, struct krt_o
 			    .know = a->know,
 			    .role = a->role,
 			    .kind = a->kind,
-			    .rank = a->know == KRT_KNOW_WORD ? 0 : 2};
-	if (n->rank && !(m->f->image->node[node].flags & KRT_GN_MAYBE))
+			    .stray = a->stray,
+			    .rank = a->know != KRT_KNOW_WORD ? 3 : !a->stray};
+	if (n->rank > 1 && !(m->f->image->node[node].flags & KRT_GN_MAYBE))
 		n->rank++;
 }
 
@@ -300,7 +302,8 @@ static bool make_uses(struct maker *m)
 					    .node = n->node,
 					    .know = n->know,
 					    .role = n->role,
-					    .kind = n->kind};
+					    .kind = n->kind,
+					    .stray = n->stray};
 		n->owner->refs++;
 		if (u->next)
 			u->next->prev = u;
@@ -517,6 +520,7 @@ void krt_footprint_unref(struct krt_engine *e, struct krt_footprint *f)
 	krt_heap_free(h, f->group, f->groups * sizeof(*f->group));
 	krt_heap_free(h, f->seg, f->segs_cap * sizeof(*f->seg));
 	krt_heap_free(h, f->use, f->uses * sizeof(*f->use));
+	krt_heap_free(h, f->flag, f->flags_cap * sizeof(*f->flag));
 	krt_graph_image_unref(f->image);
 	krt_heap_free(h, f, sizeof(*f));
 }
@@ -697,11 +701,39 @@ static void seed_past(void *user, const struct krt_access *a, uint64_t from, uin
 		seed_one(user, a, from, end);
 }
 
+/* Stream-ordered memory whose allocation may not have come yet. */
+static void seed_allocation(struct krt_engine *e, struct krt_exec *x,
+			    const struct krt_owner_use *u)
+{
+	const struct krt_owner *o = u->owner;
+	const struct krt_mem *m = o->kind == KRT_MEM_POOL && !o->block && !o->ended
+					  ? krt_mem_base(&e->mem, o->base)
+					  : NULL;
+	struct krt_pending p = {.space = o->space,
+				.addr = o->base,
+				.node = u->node,
+				.know = KRT_KNOW_API,
+				.node_know = u->know};
+
+	if (!m || m->owner != o || !m->alloc_op ||
+	    krt_order_settled(e->order, m->alloc_op->stamp))
+		return;
+	p.op = m->alloc_op;
+	p.list = (uint8_t)u->kind;
+	p.confidence = (uint8_t)with_node(u->fp, u->node,
+					  u->know == KRT_KNOW_WORD	? KRT_POSSIBLE
+					  : u->know == KRT_KNOW_POINTER ? KRT_LIKELY
+									: KRT_CERTAIN);
+	pend_add(e, x, &p);
+}
+
 void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x)
 {
 	struct krt_footprint *f = x->fp;
 
 	krt_pending_clear(e, x);
+	for (uint32_t i = 0; i < f->uses; i++)
+		seed_allocation(e, x, &f->use[i]);
 	for (uint32_t i = 0; i < f->groups; i++) {
 		struct krt_fgroup *g = &f->group[i];
 		struct seed s = {.e = e, .x = x, .g = g, .addr = g->addr};
@@ -953,6 +985,26 @@ void krt_graph_mapped(struct krt_engine *e, struct krt_mem *mem)
 
 /* --- launches ------------------------------------------------------------------------------------------- */
 
+void krt_footprint_flags(struct krt_engine *e, struct krt_footprint *f, struct krt_stream_info *s)
+{
+	/* which of its pointers are flags is worked out when there are more flags */
+	if (f->flags_of != e->nflags) {
+		f->flags_of = e->nflags;
+		f->flags = 0;
+		for (uint32_t i = 0; i < f->image->nodes; i++)
+			for (uint32_t k = 0; f->set[i] && k < f->set[i]->n; k++) {
+				const struct krt_gaccess *a = &f->set[i]->access[k];
+
+				if (a->role == KRT_GROLE_KERNEL && krt_flag_known(e, a->addr) &&
+				    krt_heap_grow(&e->heap, &f->flag, &f->flags_cap, f->flags,
+						  sizeof(*f->flag)))
+					f->flag[f->flags++] = a->addr;
+			}
+	}
+	for (uint32_t i = 0; i < f->flags; i++)
+		krt_flag_touch(e, s, f->flag[i]);
+}
+
 /* What two lists of one space have in common, if it is surer than what is known. */
 static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsigned la, unsigned lb,
 		   struct krt_fmeet *m)
@@ -1099,17 +1151,21 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 		e->graphs.steps++;
 		p.mem = memory_of(e, k->space, k->addr);
 		if (!p.mem || !krt_unordered(e, k->op, op->stream, &p.view) ||
-		    is_stale(x->fp, krt_mem_addr(p.mem, k->from)))
+		    (k->kind && is_stale(x->fp, krt_mem_addr(p.mem, k->from))))
 			continue;
 		p.confidence = (enum krt_confidence)k->confidence;
 		p.cur = op;
 		p.prev = k->op;
-		p.cur_what = krt_what_of(kind_of(k->list));
-		p.prev_what = krt_what_of(k->kind);
+		p.cur_what = krt_what_of(k->kind ? kind_of(k->list) : k->list);
+		p.prev_what = k->kind ? krt_what_of(k->kind) : "allocate";
+		if (!k->kind)
+			p.rule = KRT_RULE_UBA_STREAM;
 		p.cur_know = k->node_know;
 		p.prev_know = k->know;
-		p.from = krt_mem_addr(p.mem, k->from);
-		p.end = krt_mem_addr(p.mem, k->end);
+		if (k->kind) {
+			p.from = krt_mem_addr(p.mem, k->from);
+			p.end = krt_mem_addr(p.mem, k->end);
+		}
 		p.cur_fp = x->fp;
 		p.cur_node = k->node;
 		krt_pair_add(e, &p);

@@ -114,6 +114,20 @@ static uint32_t places(const struct krt_exec *x, uint64_t node, uint32_t *first)
 	return hi - lo;
 }
 
+/* A batch of memory operations: does one wait? */
+static bool waits_for_value(const struct krt_gnode *n)
+{
+	CUstreamBatchMemOpParams m;
+
+	for (uint32_t at = 8; n->len >= sizeof(m) && at <= n->len - sizeof(m); at += sizeof(m)) {
+		memcpy(&m, (const char *)n->payload + at, sizeof(m));
+		if (m.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+		    m.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
+			return true;
+	}
+	return false;
+}
+
 static void not_read(struct krt_engine *e, const struct krt_call *c)
 {
 	krt_reason(e, KRT_REASON_GRAPH, "%s #%llu", c->api->base, (unsigned long long)c->rec->t0);
@@ -147,6 +161,8 @@ static void exec_read(struct krt_engine *e, const struct krt_call *c, struct krt
 		    krt_heap_grow(&e->heap, &x->events, &x->events_cap, x->nevents,
 				  sizeof(*x->events)))
 			x->events[x->nevents++] = i;
+		x->external |= n->type == KRT_GNODE_SEMAS_WAIT ||
+			       (n->type == KRT_GNODE_BATCH_MEM_OP && waits_for_value(n));
 	}
 	if (g->nodes)
 		qsort(x->index, g->nodes, sizeof(*x->index), by_handle);
@@ -416,7 +432,9 @@ static bool stale_of(const struct krt_engine *e, const struct krt_owner_use *u, 
 
 	memset(s, 0, sizeof(*s));
 	s->rule = host_kind(o->kind) ? KRT_RULE_GRAPH_STALE_HOST : KRT_RULE_GRAPH_STALE_ADDR;
-	s->confidence = u->know == KRT_KNOW_WORD || maybe ? KRT_LIKELY : KRT_CERTAIN;
+	s->confidence = u->stray			      ? KRT_POSSIBLE
+			: u->know == KRT_KNOW_WORD || maybe ? KRT_LIKELY
+							    : KRT_CERTAIN;
 	s->why = KRT_STALE_FREED;
 	if (o->block) {
 		if (went_with_memory(e, o))
@@ -448,7 +466,8 @@ static bool stale_of(const struct krt_engine *e, const struct krt_owner_use *u, 
 	s->why = KRT_STALE_RECYCLED;
 	if (o->kind == KRT_MEM_MAPPED && m->kind == KRT_MEM_MAPPED) {
 		s->why = KRT_STALE_REMAPPED;
-		s->confidence = KRT_LIKELY;
+		if (s->confidence > KRT_LIKELY)
+			s->confidence = KRT_LIKELY;
 	}
 	krt_buffer_of(e, m, m->node.key, m->node.key, &s->owner);
 	return true;
@@ -512,7 +531,11 @@ static void stale_find(struct krt_engine *e, const struct krt_exec *x,
 	}
 	if (set->made.seq) {
 		f.prev.api = krt_api_text(set->made.api);
-		f.prev.what = "capture";
+		f.prev.what = krt_api[set->made.api].op == KRT_OP_GRAPH_NODE_ADD ? "add"
+			      : krt_api[set->made.api].op == KRT_OP_GRAPH_NODE_SET ||
+					      krt_api[set->made.api].op == KRT_OP_GRAPH_EXEC_SET
+				      ? "set"
+				      : "capture";
 		f.prev.seq = set->made.seq;
 		shape.previous.api = f.prev.api;
 		shape.previous.what = f.prev.what;
@@ -524,6 +547,24 @@ static void stale_find(struct krt_engine *e, const struct krt_exec *x,
 	}
 	krt_find_life(e, &f, &shape, u->owner->made.seq ? u->owner->made.stack : 0,
 		      u->owner->freed.seq ? u->owner->freed.stack : 0);
+}
+
+/* The executable is gone as well, or of no use. */
+static bool went_with_owner(const struct krt_owner_use *u)
+{
+	if (!u->owner->freed.seq)
+		return false;
+	switch (krt_api[u->owner->freed.api].op) {
+	case KRT_OP_CTX_DESTROY:
+	case KRT_OP_GREEN_DESTROY:
+	case KRT_OP_PRIMARY_RESET:
+	case KRT_OP_PRIMARY_RELEASE:
+	case KRT_OP_MODULE_UNLOAD:
+	case KRT_OP_LIBRARY_UNLOAD:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void stale_addresses(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op)
@@ -542,7 +583,8 @@ static void stale_addresses(struct krt_engine *e, struct krt_exec *x, struct krt
 		}
 		u->next_stale = keep;
 		keep = u;
-		if (found >= STALE_MAX || (!op && u->reported) || !stale_of(e, u, &s))
+		if (found >= STALE_MAX || (!op && (u->reported || went_with_owner(u))) ||
+		    !stale_of(e, u, &s) || (!op && s.confidence == KRT_POSSIBLE))
 			continue;
 		stale_find(e, x, u, &s, op);
 		u->reported = true;
@@ -644,6 +686,8 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 		wait_nodes(e, c, x, s);
 	if (x && x->last)
 		krt_order_wait(e->order, s->domain, x->last, KRT_IN_BOTH);
+	if (x && x->external)
+		s->external = true;
 	op = krt_enqueue(e, c, s, KRT_OPC_GRAPH);
 	if (!op)
 		return;
@@ -654,6 +698,8 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 				stale_addresses(e, x, op);
 			if (x->fp->stack)
 				stale_stack(e, c, x, op);
+			if (e->flags)
+				krt_footprint_flags(e, x->fp, s);
 			krt_footprint_judge(e, x, op);
 			krt_input_launch(e, x, op);
 			krt_footprint_fly(e, x->fp, op);

@@ -106,6 +106,7 @@ struct krt_gaccess {
 	uint8_t know; /* enum krt_knowledge */
 	uint8_t role; /* enum krt_gaccess_role */
 	bool host;    /* host memory: pageable, pinned or registered */
+	bool stray;   /* a word of a large parameter: it may be left over from other uses */
 	uint64_t space; /* id of the space: two accesses meet where space and keys are the same */
 	uint64_t key;	/* of the first byte in it */
 	uint64_t addr;	/* of the first byte; an offset in an array */
@@ -252,7 +253,7 @@ struct krt_owner_use {
 	uint64_t from, end;		   /* addresses of the access that stands for it */
 	uint32_t node;
 	uint8_t know, role, kind;
-	bool stale, reported;
+	bool stray, stale, reported;
 };
 struct krt_footprint {
 	unsigned refs;
@@ -269,6 +270,9 @@ struct krt_footprint {
 	bool foreign; /* a kernel names memory that its device had no right to when it was made */
 	/* a copy to the host, of which nothing else in the graph tells the host; NULL: none */
 	const struct krt_gaccess *fetch;
+	/* flag words that its kernels are given, of all flags there were */
+	uint64_t *flag;
+	uint32_t flags, flags_cap, flags_of;
 	struct krt_op_info *flight; /* the latest launch with it, NULL: none, or settled */
 	struct krt_footprint *prev, *next; /* in flight */
 };
@@ -279,7 +283,7 @@ struct krt_pending {
 	uint64_t space, from, end; /* keys */
 	uint64_t addr;		   /* of the memory */
 	uint32_t node;
-	uint8_t kind, know, node_know, list;
+	uint8_t kind, know, node_know, list; /* kind 0: the allocation of the memory */
 	uint8_t confidence;
 };
 #define KRT_PENDING_MAX 32
@@ -298,6 +302,7 @@ struct krt_exec {
 	uint32_t *events;	       /* places of event nodes */
 	uint32_t nevents, events_cap;
 	struct krt_footprint *fp;
+	bool external; /* nodes wait for what is not seen: semaphores, values */
 	bool dirty; /* updated: fp is rebuilt at the next launch */
 	struct krt_snapshot *last; /* of the latest launch */
 	uint64_t launches;
@@ -342,6 +347,8 @@ const char *krt_gset_text(const struct krt_engine *e, unsigned type, const struc
 			  char *buf, size_t len);
 const char *krt_gset_api(const struct krt_engine *e, unsigned type, const struct krt_gset *s,
 			 char *buf, size_t len);
+/* A capture that came to nothing: its nodes are no more. */
+void krt_gnode_capture_end(struct krt_engine *e, const struct krt_call *c);
 /* Templates: created, cloned, destroyed, nodes added, set, destroyed. */
 void krt_gnode_op(struct krt_engine *e, const struct krt_call *c);
 /* fn for every owner of heap memory, or every loose one, that overlaps [from, end). */
@@ -363,6 +370,8 @@ void krt_footprint_fly(struct krt_engine *e, struct krt_footprint *f, struct krt
 void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x);
 /* Everything that meets the launch op and is not ordered before it. */
 void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op);
+/* Flags that its kernels may spin on: what released them comes before the launch. */
+void krt_footprint_flags(struct krt_engine *e, struct krt_footprint *f, struct krt_stream_info *s);
 void krt_footprint_mark(struct krt_owner *o); /* its uses are stale */
 struct krt_fgroup *krt_footprint_group(const struct krt_footprint *f, uint64_t space);
 void krt_footprint_space_ends(void *engine, struct krt_space *s);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STRAY_FROM 1024 /* bytes: lists of addresses, of which a launch fills in some */
 #define ROWS_MAX 4096 /* of one access that leaves its allocation */
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -454,7 +455,10 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 {
 	struct build *b = user;
 	struct krt_gaccess a = {
-		.kind = (uint8_t)k->kind, .know = (uint8_t)k->know, .role = KRT_GROLE_KERNEL};
+		.kind = (uint8_t)k->kind,
+		.know = (uint8_t)k->know,
+		.role = KRT_GROLE_KERNEL,
+		.stray = k->know == KRT_KNOW_WORD && k->within > STRAY_FROM};
 
 	add_line(b, &a, k->addr, k->len ? k->len : 1);
 }
@@ -749,7 +753,7 @@ static int by_hash(const void *a, const void *b)
 static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_graph_image *g,
 		  uint64_t from)
 {
-	struct krt_gtemplate *t = template_get(e, from, false);
+	struct krt_gtemplate *t = from ? template_get(e, from, false) : NULL;
 	struct of_hash *old = NULL;
 	uint32_t n = 0, cap = 0, fresh = 0, at = 0;
 	struct of_hash *new = krt_heap_alloc(&e->heap, ((size_t)g->nodes + 1) * sizeof(*new));
@@ -786,25 +790,49 @@ static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_gra
 	krt_heap_free(&e->heap, new, ((size_t)g->nodes + 1) * sizeof(*new));
 }
 
+/* A graph inside a node of another goes with it. */
+static void belongs(struct krt_engine *e, uint64_t graph, uint64_t to)
+{
+	struct krt_gtemplate *parent = template_get(e, to, false);
+	struct krt_gtemplate *child = parent && graph != to ? template_get(e, graph, true) : NULL;
+
+	if (!child)
+		return;
+	child->parent = to;
+	parent->children = true;
+}
+
+/* Of a conditional node: they get their nodes later. */
+static void bodies(struct krt_engine *e, const struct krt_node_rec *r, uint64_t to)
+{
+	uint32_t at = sizeof(*r) + 16, n = 0;
+	struct krt_graph_rec g;
+
+	if (r->size >= at)
+		memcpy(&n, (const char *)r + sizeof(*r) + 12, 4);
+	for (; n && r->size - at >= sizeof(g); n--, at += g.size) {
+		memcpy(&g, (const char *)r + at, sizeof(g));
+		if (g.size < sizeof(g) || g.size > r->size - at)
+			return;
+		belongs(e, g.graph, to);
+	}
+}
+
 /* The graph of a child node is a copy of the one that the program gave. */
 static void adopt_child(struct krt_engine *e, const struct krt_call *c,
 			const struct krt_node_rec *r, uint64_t graph)
 {
-	struct krt_gtemplate *parent, *child;
 	struct krt_graph_image *g;
 
+	if (r->type == KRT_GNODE_CONDITIONAL)
+		bodies(e, r, graph);
 	if (r->type != KRT_GNODE_GRAPH || r->flags & KRT_NODE_UNREAD)
 		return;
 	g = krt_graph_image_new(&e->heap, r + 1, r->size - (uint32_t)sizeof(*r));
 	if (!g)
 		return;
 	adopt(e, c, g, c->handle);
-	parent = template_get(e, graph, false);
-	child = template_get(e, g->graph, false);
-	if (parent && child && parent != child) {
-		child->parent = graph;
-		parent->children = true;
-	}
+	belongs(e, g->graph, graph);
 	krt_graph_image_unref(g);
 }
 
@@ -894,6 +922,13 @@ void krt_gnode_op(struct krt_engine *e, const struct krt_call *c)
 	default:
 		break;
 	}
+}
+
+void krt_gnode_capture_end(struct krt_engine *e, const struct krt_call *c)
+{
+	if (!c->ok && c->capture && c->capture->graph &&
+	    c->capture->status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+		template_drop(e, c->capture->graph);
 }
 
 bool krt_graph_image_resolve(struct krt_engine *e, const struct krt_call *c,

@@ -190,6 +190,7 @@ void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
 		if (off > p->len || size > p->len - off)
 			continue;
 		a.know = size == 8 ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+		a.within = size;
 		for (uint32_t at = 0; at + 8 <= size; at += 8) {
 			a.addr = word_at(p, off + at);
 			if (a.addr > 4096 && is_memory(user, a.addr))

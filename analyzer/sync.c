@@ -559,6 +559,11 @@ static void value_wait(struct krt_engine *e, const struct krt_call *c, struct kr
 	s->refs++;
 }
 
+bool krt_flag_known(struct krt_engine *e, uint64_t addr)
+{
+	return flag_get(e, flag_key(e, addr), false);
+}
+
 void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t addr)
 {
 	struct krt_flag *f = e->flags ? flag_get(e, flag_key(e, addr), false) : NULL;

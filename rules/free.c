@@ -10,10 +10,11 @@ void krt_words_free(const struct krt_facts *f, struct krt_words *w)
 	const struct krt_side *c = &f->cur, *p = &f->prev;
 
 	snprintf(w->message, sizeof(w->message),
-		 "%s #%" PRIu64 "%s%s ends %s while %s #%" PRIu64 " on %s%s%s%s %s it", c->api,
+		 "%s #%" PRIu64 "%s%s ends %s while %s #%" PRIu64 " on %s%s%s%s%s%s %s it", c->api,
 		 c->seq, c->host ? "" : " on ", c->host ? "" : c->stream,
 		 f->buffer ? f->buffer : "memory", p->api, p->seq, p->stream, p->detail ? " (" : "",
 		 p->detail ? p->detail : "", p->detail ? ")" : "",
+		 p->node ? ", whose " : "", p->node ? p->node : "",
 		 p->scan	     ? "may still use"
 		 : p->what[0] == 'r' ? "still reads"
 		 : p->what[0] == 'w' ? "still writes"

@@ -12,10 +12,10 @@ void krt_words_host(const struct krt_facts *f, struct krt_words *w)
 
 	krt_words_bytes(f, bytes, sizeof(bytes));
 	snprintf(w->message, sizeof(w->message),
-		 "the CPU (%s #%" PRIu64 ") %s %s, which %s #%" PRIu64 " on %s%s%s%s still %s",
+		 "the CPU (%s #%" PRIu64 ") %s %s, which %s #%" PRIu64 " on %s%s%s%s%s%s still %s",
 		 c->api, c->seq, f->rule == KRT_RULE_HOST_READ_RACE ? "reads" : "writes", bytes,
 		 p->api, p->seq, p->stream, p->detail ? " (" : "", p->detail ? p->detail : "",
-		 p->detail ? ")" : "",
+		 p->detail ? ")" : "", p->node ? ", whose " : "", p->node ? p->node : "",
 		 p->what[0] == 'r'   ? "reads"
 		 : p->what[0] == 'w' ? "writes"
 				     : "uses");

@@ -645,6 +645,86 @@ Test(stale, word_inside_a_struct)
 	}
 }
 
+/* Lists of addresses of which a launch fills in some: the rest is left over. */
+Test(stale, word_of_a_large_struct)
+{
+	static const uint32_t size[] = {2048};
+	static struct graph_build b;
+	struct {
+		struct krt_node_kernel k;
+		struct krt_params h;
+		uint64_t p[256];
+	} u = {.k = {.func = 0xf0, .grid = {1, 1, 1}, .block = {1, 1, 1}},
+	       .h = {.kernel = 9, .len = 2048},
+	       .p = {[200] = DEV + 16}};
+	struct world w;
+
+	open2(&w);
+	kernel(&w, 9, "multi", 1, size);
+	graph_open(&b, G1);
+	graph_node(&b, CU_GRAPH_NODE_TYPE_KERNEL, &u, sizeof(u));
+	capture_all(&w, S1, G1, &b, X1);
+	gone(&w, DEV);
+	graph_launch(&w, X1, S1);
+	expect_all(&w, "?GRAPH-STALE-ADDR:1");
+}
+
+Test(stale, capture_that_failed)
+{
+	struct krt_capture_rec r = {.id = 1, .graph = G1, .status = 2};
+	struct graph_build *b = one_kernel(G1, DEV);
+	struct world w;
+
+	open2(&w);
+	capture_begin(&w, S1, G1);
+	captured(&w, b, 0, S1);
+	call_begin(&w, KRT_API_cuStreamEndCapture, A(S1), A(0));
+	call_blob(&w, 255, KRT_BLOB_CAPTURE, &r, sizeof(r));
+	call_end(&w, 901);
+	gone(&w, DEV);
+	alloc(&w, DEV, N);
+	/* the handles of its nodes come again, by a way that is not seen */
+	instantiate(&w, X1, G1, b);
+	graph_launch(&w, X1, S1);
+	ends(&w);
+	expect(&w, "CAPTURE-ISOLATION:error:1");
+}
+
+Test(stale, context_gone_is_no_note)
+{
+	struct world w;
+
+	open2(&w);
+	capture_all(&w, S1, G1, one_kernel(G1, DEV), X1);
+	call(&w, cuDevicePrimaryCtxReset_v2, A(0));
+	expect(&w, "");
+}
+
+Test(stale, added_by_hand)
+{
+	static struct graph_build b;
+	struct krt_report *r;
+	struct world w;
+
+	open2(&w);
+	graph_open(&b, G1);
+	graph_kernel(&b, K, 1, DEV);
+	call_begin(&w, KRT_API_cuGraphAddKernelNode_v2, A(0), A(G1), A(0), A(0), A(0));
+	call_out(&w, 0, G1 * 16 + 1);
+	node_blob(&w, &b, 0);
+	call_end(&w, 0);
+	gone(&w, DEV);
+	alloc(&w, DEV, N);
+	instantiate(&w, X1, G1, &b);
+	graph_launch(&w, X1, S1);
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 1);
+	cr_assert(strstr(r->finding[0].message, "(added by cuGraphAddKernelNode #"));
+	cr_assert_str_eq(r->finding[0].previous.what, "add");
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
 Test(stale, from_birth)
 {
 	for (int again = 0; again < 2; again++) {
@@ -1791,6 +1871,70 @@ Test(overlap, ignored)
 	expect(&w, "");
 }
 
+Test(overlap, memory_not_allocated_yet)
+{
+	for (int ordered = 0; ordered < 2; ordered++) {
+		static struct graph_build b;
+		struct world w;
+
+		open2(&w);
+		alloc_async(&w, DEV + 0x10000, N, S2);
+		if (ordered)
+			hop(&w, S2, S1);
+		graph_open(&b, G1);
+		graph_set(&b, DEV + 0x10000, 64);
+		capture_all(&w, S1, G1, &b, X1);
+		graph_launch(&w, X1, S1);
+		graph_launch(&w, X1, S1);
+		ends(&w);
+		cr_assert_str_eq(world_close(&w), ordered ? "" : "UBA-STREAM:error:1");
+	}
+}
+
+/* A kernel that is given a flag may wait for who sets it. */
+Test(overlap, flag_that_a_node_may_spin_on)
+{
+	for (int flag = 0; flag < 2; flag++) {
+		static struct graph_build b;
+		struct world w;
+
+		open2(&w);
+		alloc(&w, DEV + 0x10000, N);
+		graph_open(&b, G1);
+		graph_kernel(&b, K, 1, DEV + 0x10000);
+		graph_set(&b, DEV, 64);
+		graph_edge(&b, 0, 1);
+		capture_all(&w, S1, G1, &b, X1);
+		set(&w, DEV, 64, S2);
+		call(&w, cuStreamWriteValue32_v2, A(S2), A(DEV + 0x10000 + (flag ? 0 : 64)), A(1),
+		     A(0));
+		graph_launch(&w, X1, S1);
+		cr_assert_str_eq(world_close(&w), flag ? "" : "GRAPH-EXEC-OVERLAP:error:1");
+	}
+}
+
+Test(overlap, nodes_that_wait_for_what_is_not_seen)
+{
+	static struct graph_build b;
+	struct {
+		uint64_t n;
+		CUstreamBatchMemOpParams op;
+	} m = {.n = 1};
+	struct world w;
+
+	open2(&w);
+	m.op.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+	m.op.waitValue.address = DEV + 0x800;
+	graph_open(&b, G1);
+	graph_node(&b, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, &m, sizeof(m));
+	graph_set(&b, DEV, 64);
+	graph_edge(&b, 0, 1);
+	instantiate(&w, X1, G1, &b);
+	set(&w, DEV, 64, S2);
+	graph_launch(&w, X1, S1);
+	expect(&w, "");
+}
+
 /* --- what is not known ----------------------------------------------------------------------------- */
 
 static bool graph_reason(struct world *w, unsigned reason)
@@ -1851,6 +1995,100 @@ Test(unknown, launches_from_the_device)
 	graph_blob(&w, &b);
 	call_end(&w, 0);
 	cr_assert(graph_reason(&w, KRT_REASON_UNSUPPORTED));
+	for (uint64_t flags = 0; flags < 8; flags += 4) {
+		uint64_t params[4] = {flags};
+
+		open2(&w);
+		graph_open(&b, G1);
+		graph_set(&b, DEV, 64);
+		call_begin(&w, KRT_API_cuGraphInstantiateWithParams, A(0), A(G1), A(0));
+		call_out(&w, 0, X1);
+		call_blob(&w, 2, KRT_BLOB_BYTES, params, sizeof(params));
+		graph_blob(&w, &b);
+		call_end(&w, 0);
+		cr_assert_eq(graph_reason(&w, KRT_REASON_UNSUPPORTED), flags == 4);
+	}
+}
+
+/* --- against a plain way to do it --------------------------------------------------------------------- */
+
+struct piece {
+	uint64_t from, len;
+	bool write;
+};
+
+static bool meets(const struct piece *a, uint32_t n, const struct piece *b, uint32_t m)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < m; k++)
+			if ((a[i].write || b[k].write) && a[i].from < b[k].from + b[k].len &&
+			    b[k].from < a[i].from + a[i].len)
+				return true;
+	return false;
+}
+
+static struct piece random_piece(void)
+{
+	return (struct piece){.from = random32() % 1000,
+			      .len = 1 + random32() % (random32() & 1 ? 8 : 200),
+			      .write = random32() & 1};
+}
+
+/* Nodes of copies and sets; a copy's other side is out of the way. */
+static void pieces_to_graph(struct graph_build *b, uint64_t graph, const struct piece *p, uint32_t n)
+{
+	graph_open(b, graph);
+	for (uint32_t i = 0; i < n; i++) {
+		if (p[i].write)
+			graph_set(b, DEV + p[i].from, p[i].len);
+		else
+			graph_copy(b, DEV + 0x100000 + (graph & 1) * 0x10000 + 256 * i,
+				   DEV + p[i].from, p[i].len);
+		if (i)
+			graph_edge(b, i - 1, i);
+	}
+}
+
+Test(footprint, agrees_with_pairs_of_pieces)
+{
+	for (int round = 0; round < 400; round++) {
+		static struct graph_build a, b;
+		struct piece p[12], q[12], x = random_piece();
+		uint32_t n = 1 + random32() % 12, m = 1 + random32() % 12;
+		int how = round % 4;
+		struct world w;
+		bool want;
+
+		for (uint32_t i = 0; i < 12; i++) {
+			p[i] = random_piece();
+			q[i] = random_piece();
+			if (how == 3) { /* both only read, mostly */
+				p[i].write = !(random32() % 16);
+				q[i].write = !(random32() % 16);
+			}
+		}
+		open2(&w);
+		alloc(&w, DEV + 0x100000, 0x40000);
+		pieces_to_graph(&a, G1, p, n);
+		pieces_to_graph(&b, G2, q, m);
+		instantiate(&w, X1, G1, &a);
+		instantiate(&w, X2, G2, &b);
+		if (how == 0 && x.write) /* before */
+			set(&w, DEV + x.from, x.len, S2);
+		else if (how == 0)
+			d2d(&w, DEV + 0x130000, DEV + x.from, x.len, S2);
+		graph_launch(&w, X1, S1);
+		if (how == 1 && x.write) /* after */
+			set(&w, DEV + x.from, x.len, S2);
+		else if (how == 1)
+			d2d(&w, DEV + 0x130000, DEV + x.from, x.len, S2);
+		if (how > 1)
+			graph_launch(&w, X2, S2);
+		ends(&w);
+		want = how > 1 ? meets(p, n, q, m) : meets(p, n, &x, 1);
+		cr_assert_eq(strstr(world_close(&w), "EXEC-OVERLAP:error") != NULL, want,
+			     "round %d", round);
+	}
 }
 
 /* --- cost --------------------------------------------------------------------------------------------- */
