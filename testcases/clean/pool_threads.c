@@ -25,7 +25,7 @@ static void *work(void *arg)
 		pthread_mutex_lock(&lock);
 		p = blocks_alloc(&pool, 4 * N, s);
 		for (int t = 0; t < THREADS; t++)
-			if (recorded[t])
+			if (recorded[t] && t != (int)id)
 				CU(cuStreamWaitEvent(s, freed[t], 0));
 		FILL(s, p, i, N, 2000);
 		CU(cuMemsetD32Async(p, i, N, s));
