@@ -406,7 +406,13 @@ static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r, unsi
 		e->cov.unwrapped++;
 		break;
 	case KRT_MARK_TIMING:
-		e->timing = true;
+		e->timing |= (r->value & 255) == KRT_TIMING_ON;
+		if (r->value >> 8)
+			snprintf(e->cov.timing, sizeof(e->cov.timing), "%s (%llu)",
+				 krt_timing_text(r->value & 255), (unsigned long long)(r->value >> 8));
+		else
+			snprintf(e->cov.timing, sizeof(e->cov.timing), "%s",
+				 krt_timing_text(r->value & 255));
 		break;
 	case KRT_MARK_RANGE:
 		l = krt_call_lane(e, lane);

@@ -307,13 +307,17 @@ void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_m
 
 	if (!l)
 		return;
-	if (krt_sem_views(sem, KRT_EDGE_EARLIER))
+	if (krt_sem_views(sem, KRT_EDGE_EARLIER)) {
 		krt_pace_end(e, c, true); /* it waits before it copies */
-	else
+	} else if (host_side(dst) || host_side(src)) {
+		krt_pace_end(e, c, false); /* and is a stretch of its own */
 		submitted(e, c, l, false);
+		krt_pace_end(e, c, false);
+	} else {
+		submitted(e, c, l, false);
+	}
 	if (!host_side(dst) && !host_side(src))
 		return;
-	krt_pace_end(e, c, false);
 	l->path.done.hosts++;
 	e->host_waits_done += krt_sem_views(sem, KRT_EDGE_OP) != 0;
 	if (host_side(dst) && !host_side(src)) {

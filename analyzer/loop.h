@@ -54,6 +54,7 @@ struct krt_site {
 	struct krt_progress seen; /* at its last pass */
 	struct krt_hot *hot;
 	struct krt_pace *pace;
+	bool waited; /* pace.c: the host has waited here before */
 	UT_hash_handle hh;
 };
 

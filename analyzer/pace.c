@@ -3,7 +3,7 @@
  * Who sets the pace: the calls that enqueue, or the device.
  *
  * A stretch is what one thread enqueues between two waits of the host or copies
- * with a host side.  Its submission is the time inside the calls, its service
+ * with a host side; such a copy is a stretch of its own.  Its submission is the time inside the calls, its service
  * the time that the device worked on what they enqueued, its queueing the time
  * from the end of each call to the start of its work.  Service and queueing come
  * with device times, any time later; a stretch of which some are missing is not
@@ -24,7 +24,7 @@
 struct stretch {
 	uint64_t from;	      /* ticket of its first call; the next stretch begins behind its last */
 	struct krt_site *end; /* NULL: its end is at no known site */
-	struct krt_site *wait; /* where the host waited for it */
+	struct krt_site *wait; /* where the host waited for it, NULL: nobody asks */
 	uint32_t calls, launches, known;
 	bool waited; /* wait is final */
 	uint64_t last_known; /* the call that device times came for last: it may have several */
@@ -175,8 +175,11 @@ void krt_pace_end(struct krt_engine *e, const struct krt_call *c, bool wait)
 		if (t->waited)
 			break;
 		t->waited = true;
-		t->wait = e->site;
+		/* from the second wait on: what came before the first may be anything */
+		t->wait = e->site && e->site->waited ? e->site : NULL;
 	}
+	if (e->site)
+		e->site->waited = true;
 	settle_oldest(e, l, false);
 }
 

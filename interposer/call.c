@@ -19,6 +19,7 @@
 #include "lane.h"
 #include "objects.h"
 #include "process.h"
+#include "timing.h"
 
 #define CUABI_EXACT_NAMES
 #include "cuabi.h"
@@ -36,12 +37,36 @@ struct plan {
 	uint16_t in, out;            /* bit i: argument i is copied before, read after */
 	int8_t stream, count, nattrs, fn, data, func;
 	uint8_t argc, op;
+	bool work;                   /* enqueues what takes the device time */
 	bool context;                /* depends on the current context where it has no stream of its own */
 	uint8_t graph;               /* enum krt_graph_part */
 	uint32_t flags;
 };
 
 static struct plan *plans;
+
+static bool is_work(unsigned op)
+{
+	switch (op) {
+	case KRT_OP_LAUNCH:
+	case KRT_OP_LAUNCH_EX:
+	case KRT_OP_LAUNCH_MULTI:
+	case KRT_OP_LAUNCH_LEGACY:
+	case KRT_OP_GRAPH_LAUNCH:
+	case KRT_OP_COPY:
+	case KRT_OP_COPY_ARRAY:
+	case KRT_OP_COPY_2D:
+	case KRT_OP_COPY_3D:
+	case KRT_OP_COPY_PEER:
+	case KRT_OP_COPY_3D_PEER:
+	case KRT_OP_COPY_BATCH:
+	case KRT_OP_COPY_3D_BATCH:
+	case KRT_OP_SET:
+	case KRT_OP_SET_2D:
+		return true;
+	}
+	return false;
+}
 
 static bool wants_context(const struct krt_api *a)
 {
@@ -74,7 +99,7 @@ bool krt_call_open(void)
 
 		*p = (struct plan){ .stream = -1, .count = -1, .nattrs = -1, .fn = -1, .data = -1,
 				    .func = -1, .argc = a->argc, .op = a->op, .flags = a->flags,
-				    .context = wants_context(a), .graph = krt_graph_part(a->op) };
+				    .work = is_work(a->op), .context = wants_context(a), .graph = krt_graph_part(a->op) };
 		for (unsigned i = 0; i < a->argc; i++) {
 			unsigned width = a->arg[i].width;
 			bool pointer = false;
@@ -303,7 +328,7 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 	c->hostfn = NULL;
 	c->heap_mark = 0;
 	c->before = (struct krt_capture_rec){ 0 };
-	c->mapped = false;
+	c->mapped = c->timed = false;
 	c->mark = t->scratch_used;
 	c->rec = (struct krt_rec_call *)(t->scratch + t->scratch_used);
 	c->room = KRT_SCRATCH - t->scratch_used;
@@ -423,6 +448,12 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 		if (p->graph != KRT_GRAPH_MAKES_NODE || krt_captures_now())
 			krt_graphs_before(c, p->graph, call_stream(p, args, &stream) ? stream : KRT_NO_STREAM);
 	}
+	if (krt_unlikely(atomic_load_explicit(&krt_timing_on, memory_order_acquire)) && p->work && c->rec) {
+		if (!c->rec->t0)
+			c->rec->t0 = krt_ticket();
+		krt_timing_begin(t->lane, c->rec->t0);
+		c->timed = true;
+	}
 	c->start_ns = krt_opt.times ? krt_clock_ns() : 0;
 	c->heap_mark = krt_heap_mark();
 	if (c->rec && !c->rec->t0)
@@ -519,6 +550,8 @@ int krt_call_end(struct krt_call *c, int result)
 			r->took_ns = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;
 		}
 	}
+	if (krt_unlikely(c->timed))
+		krt_timing_end();
 	if (!result) {
 		if (p->out && c->rec)
 			capture_out(c, p);

@@ -25,6 +25,7 @@ struct krt_call {
 	struct krt_capture_rec before; /* graphs.c: the stream's capture before the driver was called */
 	uint16_t api;
 	bool mapped;               /* rec is a mapping of its own */
+	bool timed;                /* between krt_timing_begin and _end */
 };
 
 /*

@@ -23,6 +23,7 @@ enum { KRT_COLOR_auto, KRT_COLOR_always, KRT_COLOR_never };
 enum { KRT_TORCH_off, KRT_TORCH_watch, KRT_TORCH_replace };
 enum { KRT_STACKS_none, KRT_STACKS_leaf, KRT_STACKS_full };
 enum { KRT_ON_FULL_wait, KRT_ON_FULL_drop };
+enum { KRT_TIMING_off, KRT_TIMING_cupti };
 enum { KRT_SIM_VIEW_observed, KRT_SIM_VIEW_documented };
 
 struct krt_option_list {

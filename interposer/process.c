@@ -26,6 +26,7 @@
 #include "next.h"
 #include "objects.h"
 #include "resolve.h"
+#include "timing.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -383,6 +384,7 @@ void krt_attach(unsigned trouble)
 			before);
 	}
 	krt_objects_driver();
+	krt_timing_open();
 	krt_modules_refresh();
 	krt_lock(&krt_wipe.w.names);
 	unseen_written = 0;
@@ -654,8 +656,10 @@ static int finish(int status, enum krt_proc_state state)
 
 	if (!krt_proc || krt_proc->pid != self_pid())
 		return status; /* a vfork child has our memory, but not our records */
-	if (krt_attached())
+	if (krt_attached()) {
+		krt_timing_flush();
 		krt_record_last(state == KRT_PROC_EXEC ? KRT_MARK_EXEC : KRT_MARK_EXITING, 0);
+	}
 	was = atomic_exchange(&krt_wipe.w.attached, KRT_STOPPED);
 	if (was == KRT_DETACHED)
 		return status;

@@ -240,9 +240,31 @@ enum krt_mark {
 	KRT_MARK_STOPPED = 3,   /* recording stopped; value: enum krt_trouble */
 	KRT_MARK_UNWRAPPED = 4, /* value: string id "NAME@VERSION": an entry point passed through unseen */
 	KRT_MARK_EXEC = 5,
-	KRT_MARK_TIMING = 6,    /* device times are recorded from here on */
 	KRT_MARK_RANGE = 7,     /* value: string id of the thread's innermost NVTX range from here on, 0: none */
+	KRT_MARK_TIMING = 6,    /* timing=cupti; value: enum krt_timing, version or CUPTI's result << 8 */
 };
+/* Why device times are recorded or not. */
+#define KRT_TIMINGS(X)                                                     \
+	X(ON, "recorded")                                                  \
+	X(NO_LIBRARY, "libcupti.so.13 cannot be opened")                   \
+	X(VERSION, "libcupti is of a version that was not tested")         \
+	X(SUBSCRIBER, "another tool uses CUPTI")                           \
+	X(FAILED, "CUPTI failed")
+enum krt_timing {
+#define X(name, text) KRT_TIMING_##name,
+	KRT_TIMINGS(X)
+#undef X
+	KRT_NR_TIMINGS
+};
+static inline const char *krt_timing_text(unsigned t)
+{
+	static const char *const text[KRT_NR_TIMINGS] = {
+#define X(name, words) [KRT_TIMING_##name] = words,
+		KRT_TIMINGS(X)
+#undef X
+	};
+	return t < KRT_NR_TIMINGS ? text[t] : "not known";
+}
 struct krt_rec_mark {
 	struct krt_rec h;
 	uint32_t mark, rsv;

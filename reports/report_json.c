@@ -176,6 +176,7 @@ static void coverage(struct krt_json *j, const struct krt_coverage *c)
 	COUNTER(kernels_declared);
 	COUNTER(kernels_unknown);
 	COUNTER(device_times);
+	krt_json_string(j, "timing", c->timing[0] ? c->timing : NULL);
 #undef COUNTER
 	krt_json_close(j, '}');
 }

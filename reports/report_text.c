@@ -396,6 +396,17 @@ static void last_line(const struct text *t, size_t hidden)
 			plural[hidden == 1], krt_confidence_name(t->w->show));
 		end(t);
 	}
+	if (sum.timing[0]) {
+		begin(t);
+		fputs(" krtsan: device times: ", t->out);
+		plain(t, sum.timing);
+		if (sum.device_times) {
+			fputs(", of ", t->out);
+			number(t, sum.device_times);
+			fputs(" operations", t->out);
+		}
+		end(t);
+	}
 	begin(t);
 	fprintf(t->out, " krtsan: %zu error%s, %zu warning%s, %zu note%s; %s%s%s; ",
 		n[KRT_LEVEL_ERROR], plural[n[KRT_LEVEL_ERROR] == 1], n[KRT_LEVEL_WARNING],

@@ -282,6 +282,8 @@ void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum)
 		ADD(export_tables);
 		ADD(ignored); ADD(kernels_declared); ADD(kernels_unknown);
 		ADD(device_times);
+		if (!sum->timing[0])
+			memcpy(sum->timing, c->timing, sizeof(sum->timing));
 #undef ADD
 	}
 	/* A helper process without CUDA says nothing about the run; a whole tree without does. */

@@ -125,6 +125,7 @@ struct krt_coverage {
 	uint64_t failed_calls, dropped, unwrapped, export_tables, ignored;
 	uint64_t kernels_declared, kernels_unknown; /* launches by tier */
 	uint64_t device_times; /* operations of which the device's times are known */
+	char timing[96];       /* whether they are recorded, or why not; "": not asked for */
 };
 
 struct krt_process {

@@ -166,7 +166,7 @@ ptx-rows: $(O)/testcases/ptx-rows
 SIM_SRC := $(wildcard testcases/sim/*.c)
 SIM_SRC := $(filter-out testcases/sim/test_%.c testcases/sim/exec%.c,$(SIM_SRC)) $(SIM_EXEC_SRC)
 SIM_OBJ := $(SIM_SRC:%.c=$(O)/simobj/%.o)
-ALL += $(O)/sim/libcuda.so.1 $(O)/sim/libcuda.so
+ALL += $(O)/sim/libcuda.so.1 $(O)/sim/libcuda.so $(O)/sim/libcupti.so.13
 
 $(SIM_OBJ): $(O)/simobj/%.o: %.c
 	$(call msg,CC,$<)
@@ -180,6 +180,12 @@ $(O)/sim/libcuda.so.1: $(SIM_OBJ)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OPT) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,nodelete -Wl,-z,defs \
 		-o $@ $(SIM_OBJ) -pthread -ldl -lm
+
+$(O)/sim/libcupti.so.13: testcases/sim/cupti/cupti.c
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -fvisibility=hidden -MMD -MP $(LDFLAGS) -shared \
+		-Wl,-soname,libcupti.so.13 -Wl,-z,nodelete -o $@ $< -pthread -ldl
 
 $(O)/sim/libcuda.so: $(O)/sim/libcuda.so.1
 	$(Q)ln -sf libcuda.so.1 $@

@@ -69,4 +69,11 @@ if values -DFROM_CUABI -Iinterposer >"$out/ours" && values -I"$toolkit/include" 
 else
 	not_ok "cuabi: does not compile"
 fi
+if [ -f "$toolkit/include/cupti.h" ]; then
+	if $CC -w -I"$toolkit/include" -Iinterposer -o "$out/cupti" testcases/abi/cupti.c && "$out/cupti"; then
+		ok "cuptiabi: values and places of members"
+	else
+		not_ok "cuptiabi: differs from cupti.h"
+	fi
+fi
 exit $bad

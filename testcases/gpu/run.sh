@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [torch] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [torch] [timing] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers queries torch bench torchbench}
+what=${*:-smoke race programs ptx peers queries torch timing bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -99,6 +99,30 @@ torch)
 	cmp "$OUT/native.out" "$OUT/bare.out"; want $? 0 "torch bare losses equal" ""
 	python3 -c "
 import json; r=json.load(open('$OUT/torch.json')); c=r['coverage']; print(json.dumps(c)[:900]); print(json.dumps(r['stats'])[:600])"
+	;;
+timing)
+	# device times: of how many operations, and what the notes make of them
+	[ -x "$OUT/race-static" ] || nvcc -cudart static -arch=sm_90 -o "$OUT/race-static" testcases/gpu/race.cu
+	for p in "hazard/launch_bound" "hazard/launch_bound.fixed" "hazard/inner_launch_loop" "hazard/s39_value_every_step" \
+		"clean/pipeline" "clean/worker_threads" "clean/cupti_subscriber" "$OUT/race-static"; do
+		case $p in
+		/*) set -- "$p" fixed kernel ;;
+		*) set -- "$B/testcases/$p" ;;
+		esac
+		"$@" >"$OUT/native.out" 2>&1
+		KRTSAN_OPTIONS=timing=cupti "$K" run --fail-on=never --report=json:"$OUT/timing.json" -- "$@" \
+			>"$OUT/timing.out" 2>"$OUT/timing.err"
+		want $? 0 "timing $p" "$(verdict "$OUT/timing.json")"
+		cmp "$OUT/native.out" "$OUT/timing.out"
+		python3 - "$OUT/timing.json" <<'PY'
+import json, sys
+r = json.load(open(sys.argv[1])); c = r["coverage"]
+print("   %s: %d device times for %d launches, %d copies, %d sets, %d graph launches" % (
+    c["timing"], c["device_times"], c["launches"], c["copies"], c["sets"], c["graph_launches"]))
+for f in r["findings"]:
+    if f["cost"]: print("  ", f["rule"], f["cost"], f["message"][:160])
+PY
+	done
 	;;
 bench)
 	"$B/testcases/gpu-bench" >/dev/null # clocks up

@@ -20,6 +20,7 @@
  *   OPTIONS: ...              KRTSAN_OPTIONS of every run
  *   VERDICT: inconclusive "reason"   the coverage names the reason
  *   MAY-SKIP: ...             exit code 77 is fine: the machine lacks something
+ *   SIM-ONLY: ...             its times are those of the virtual clock: not run on a GPU
  *   UNSTABLE: ...             counts or stacks may differ between two runs
  *   SOURCE: ...               where the case comes from
  *
@@ -68,7 +69,7 @@ struct test {
 	struct {
 		char rule[64], text[128];
 	} mention[MAX_EXPECT];
-	bool sim_wrong, may_skip, unstable;
+	bool sim_wrong, may_skip, unstable, sim_only;
 	char options[256], inconclusive[128];
 	bool broken; /* its head comment is */
 };
@@ -184,6 +185,8 @@ static void parse_head(const char *kind, const char *name)
 				bad_line(t, line);
 		} else if (!strcmp(key, "MAY-SKIP")) {
 			t->may_skip = true;
+		} else if (!strcmp(key, "SIM-ONLY")) {
+			t->sim_only = true;
 		} else if (!strcmp(key, "UNSTABLE")) {
 			t->unstable = true;
 		} else if (strcmp(key, "SOURCE")) {
@@ -196,6 +199,7 @@ static void parse_head(const char *kind, const char *name)
 		t = &tests[main_test];
 		fixed->may_skip = t->may_skip;
 		fixed->unstable = t->unstable;
+		fixed->sim_only = t->sim_only;
 		memcpy(fixed->options, t->options, sizeof(t->options));
 	}
 	if (hazard && !tests[main_test].nexpect)
@@ -615,6 +619,10 @@ static int work(const struct test *t)
 
 	if (t->broken) {
 		complain("its head comment cannot be read");
+		goto out;
+	}
+	if (gpu && t->sim_only) {
+		fprintf(out, "ok %s # skipped: for the simulated driver\n", t->name);
 		goto out;
 	}
 	if (access(t->binary, X_OK)) {

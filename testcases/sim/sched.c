@@ -23,6 +23,7 @@
  * callers between turns.
  */
 #include "sim.h"
+#include "activity.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -109,6 +110,7 @@ struct op *op_new(struct ctx *ctx, enum op_kind kind, const char *name, size_t d
 	op->data = (void *)(((uintptr_t)(op + 1) + 15) & ~(uintptr_t)15);
 	op->size = data;
 	op->cost = sim_opt.op_ns;
+	op->call = sim_call();
 	return op;
 }
 
@@ -404,6 +406,45 @@ static void tell(void)
 		pthread_cond_broadcast(&done_cv);
 }
 
+/* ---- activity ---- */
+
+static void (*on_done)(const struct sim_activity *);
+static void (*on_call)(uint32_t correlation);
+static uint32_t calls_made;
+static __thread uint32_t call_now;
+
+SIM_EXPORT void sim_activity_open(void (*done)(const struct sim_activity *),
+		       void (*call)(uint32_t correlation))
+{
+	pthread_mutex_lock(&sim_mutex);
+	on_done = done;
+	on_call = call;
+	pthread_mutex_unlock(&sim_mutex);
+}
+
+uint32_t sim_call(void)
+{
+	return call_now;
+}
+
+static void tell_activity(const struct op *op)
+{
+	static const uint8_t kind[] = {[OP_KERNEL] = SIM_ACT_KERNEL,
+				       [OP_COPY] = SIM_ACT_COPY,
+				       [OP_SET] = SIM_ACT_SET};
+	struct sim_activity a;
+
+	if (!on_done || op->kind > OP_SET || (op->ctx && op->ctx->error))
+		return;
+	a = (struct sim_activity){.kind = kind[op->kind],
+				  .correlation = op->call,
+				  .device = op->ctx ? (uint32_t)op->ctx->dev : 0,
+				  .stream = op->st ? op->st->id : 0,
+				  .start_ns = op->vstart,
+				  .end_ns = op->vend};
+	on_done(&a);
+}
+
 static void complete(struct op *op)
 {
 	struct strm *st = op->st;
@@ -426,6 +467,7 @@ static void complete(struct op *op)
 		op->vend = op->vstart + sim_opt.service_ns;
 	if (st && st->vend < op->vend)
 		st->vend = op->vend;
+	tell_activity(op);
 	if (sim_opt.trace)
 		sim_say("%llu %s %s stream %llu [%llu, %llu]%s", (unsigned long long)op->seq,
 			kind_name(op->kind), op->name ? op->name : "",
@@ -1069,6 +1111,9 @@ void sim_call_begins(bool counts)
 	take_lock();
 	if (counts) {
 		now_ns += sim_opt.submit_ns;
+		call_now = ++calls_made;
+		if (on_call)
+			on_call(call_now);
 		calls++;
 		streak = 0;
 	}

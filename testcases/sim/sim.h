@@ -155,6 +155,7 @@ struct op {
 		rng0[OP_RNGS]; /* bytes it may touch: steers the adversary, orders nothing */
 	unsigned nrng, crng;
 	uint64_t vsubmit, vstart, vend, cost; /* virtual ns */
+	uint32_t call;			      /* number of the call that made it */
 	bool always;			      /* runs although its context is broken (callbacks) */
 	enum step (*step)(struct op *);
 	void (*fini)(struct op *);  /* frees what data refers to */
@@ -200,6 +201,7 @@ void sim_offer(void);	   /* the worker, in a long turn: lets callers in */
 bool sim_wait_host(pthread_cond_t *cv, const bool *flag, unsigned ms);
 void sim_world_changed(struct op *op); /* op, which had to wait, may go on */
 void sim_call_begins(bool counts);
+uint32_t sim_call(void); /* number of the call that this thread is in */
 extern unsigned sim_pending;
 
 /* ---- the lock ---- */
