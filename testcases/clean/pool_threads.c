@@ -5,7 +5,7 @@
  */
 #include "blocks.h"
 
-enum { N = 1024, ROUNDS = 8, THREADS = 3 };
+enum { N = 1024, ROUNDS = 2, THREADS = 3 };
 
 static struct blocks pool;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
