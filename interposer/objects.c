@@ -203,8 +203,10 @@ void krt_stream_seen(uint64_t stream, bool per_thread)
 	CUcontext ctx = NULL;
 	int priority = 0;
 
-	(void)per_thread; /* a real handle means the same to both variants */
 	if (stream <= 2 || krt_likely(set_has(streams, stream)))
+		return;
+	/* cuStreamGetFlags and cuStreamGetId break the capture of the stream that they ask about (measured) */
+	if (krt_stream_captures(stream, per_thread))
 		return;
 	if (CALL(cuStreamGetFlags, (void *)stream, &flags))
 		return; /* no stream: the call will fail */

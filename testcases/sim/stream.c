@@ -219,6 +219,10 @@ static CUresult stream_info(bool pt, CUstream h, void *out, int what)
 	GET_STREAM_ANY(h, pt, st);
 	if (!out)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (st->cap && (what == 0 || what == 2)) { /* as measured: the capture is broken */
+		cap_invalidate(st);
+		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	}
 	switch (what) {
 	case 0:
 		*(unsigned *)out = st->flags;
