@@ -28,6 +28,7 @@ static unsigned kind_of(unsigned list)
 	case KRT_FL_KERNEL_WRITE:
 		return KRT_ACC_WRITE;
 	case KRT_FL_KERNEL_ATOMIC:
+	case KRT_FL_KERNEL_BARRIER:
 		return KRT_ACC_ATOMIC;
 	case KRT_FL_POINTER:
 	case KRT_FLISTS:
@@ -38,16 +39,30 @@ static unsigned kind_of(unsigned list)
 
 #define NO_CONFLICT (-1)
 
-/* An access beside a segment of a list; copy: of a copy or set.  Confidence, or NO_CONFLICT. */
-static int against(unsigned kind, bool copy, unsigned list)
+/*
+ * An access beside a segment of a list; copy: of a copy or set, coop: of a
+ * cooperative kernel.  Confidence, or NO_CONFLICT.
+ */
+static int against(unsigned kind, bool copy, bool coop, unsigned list)
 {
 	unsigned other = kind_of(list);
+
+	if (kind == KRT_ACC_ATOMIC && other == KRT_ACC_ATOMIC && (coop || list == KRT_FL_KERNEL_BARRIER))
+		return coop && list == KRT_FL_KERNEL_BARRIER ? KRT_CERTAIN : KRT_POSSIBLE;
 
 	if (kind == KRT_ACC_UNKNOWN)
 		return list == KRT_FL_COPY_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
 	if (other == KRT_ACC_UNKNOWN)
 		return copy && kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
 	return krt_access_conflict(kind, other) ? KRT_CERTAIN : NO_CONFLICT;
+}
+
+/* Only launches that meet their grids object to two atomic updates. */
+static enum krt_rule_id rule_of(unsigned kind, unsigned list)
+{
+	return kind == KRT_ACC_ATOMIC && kind_of(list) == KRT_ACC_ATOMIC
+		       ? KRT_RULE_COOP_SHARED
+		       : KRT_RULE_GRAPH_EXEC_OVERLAP;
 }
 
 /* What only may run is never certain. */
@@ -83,7 +98,7 @@ struct maker {
 	bool full;
 };
 
-static int list_of(const struct krt_gaccess *a)
+static int list_of(const struct krt_gaccess *a, bool coop)
 {
 	switch ((enum krt_gaccess_role)a->role) {
 	case KRT_GROLE_COPY_SRC:
@@ -96,8 +111,9 @@ static int list_of(const struct krt_gaccess *a)
 			break;
 		return a->kind == KRT_ACC_READ	   ? KRT_FL_KERNEL_READ
 		       : a->kind == KRT_ACC_WRITE  ? KRT_FL_KERNEL_WRITE
-		       : a->kind == KRT_ACC_ATOMIC ? KRT_FL_KERNEL_ATOMIC
-						   : KRT_FL_POINTER;
+		       : a->kind != KRT_ACC_ATOMIC ? KRT_FL_POINTER
+		       : coop			   ? KRT_FL_KERNEL_BARRIER
+						   : KRT_FL_KERNEL_ATOMIC;
 	case KRT_GROLE_HOSTFN:
 	case KRT_GROLE_MEMOP: /* a flag: met on purpose */
 		break;
@@ -119,7 +135,7 @@ static void add_bytes(struct maker *m, const struct krt_gaccess *a, uint32_t nod
 {
 	const struct krt_gmem *own =
 		a->space == KRT_SPACE_GRAPH ? krt_graph_image_mem(m->f->image, a->addr) : NULL;
-	int list = list_of(a);
+	int list = list_of(a, m->f->set[node]->coop);
 	struct interval iv = {.space = a->space,
 			      .node = node,
 			      .list = (uint8_t)list,
@@ -580,12 +596,12 @@ struct hit {
 
 /* The surest conflict of an access with a footprint in one space. */
 static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, unsigned kind,
-			   bool copy, uint64_t from, uint64_t end)
+			   bool copy, bool coop, uint64_t from, uint64_t end)
 {
 	struct hit h = {.confidence = NO_CONFLICT};
 
 	for (unsigned list = 0; list < KRT_FLISTS; list++) {
-		int c = g->count[list] ? against(kind, copy, list) : NO_CONFLICT;
+		int c = g->count[list] ? against(kind, copy, coop, list) : NO_CONFLICT;
 		const struct krt_fseg *s;
 
 		if (c <= h.confidence)
@@ -676,7 +692,7 @@ struct seed {
 static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint64_t end)
 {
 	struct seed *s = user;
-	int c = against(a->kind, a->op->class != KRT_OPC_KERNEL, s->list);
+	int c = against(a->kind, a->op->class != KRT_OPC_KERNEL, a->op->coop, s->list);
 	struct krt_pending p = {.op = a->op,
 				.space = s->g->id,
 				.from = from,
@@ -760,7 +776,7 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			const struct krt_fgroup *g, const struct hit *h, enum krt_finding_view view,
 			uint64_t from, uint64_t end)
 {
-	struct krt_pair p = {.rule = KRT_RULE_GRAPH_EXEC_OVERLAP,
+	struct krt_pair p = {.rule = rule_of(t->kind, h->list),
 			     .confidence = (enum krt_confidence)h->confidence,
 			     .view = view,
 			     .cur = t->op,
@@ -794,7 +810,7 @@ void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 						: krt_unordered(e, f->flight, t->stream, &view));
 		if (!flight && !pend)
 			continue;
-		h = conflict(e, g, t->kind, copy, from, end);
+		h = conflict(e, g, t->kind, copy, t->op->coop, from, end);
 		if (h.confidence == NO_CONFLICT)
 			continue;
 		if (flight)
@@ -831,7 +847,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 		if (!f->flight || !krt_unordered(e, f->flight, NULL, &p.view))
 			continue;
 		for (unsigned list = 0; list < KRT_FLISTS; list++) {
-			int c = g->count[list] ? against(kind, false, list) : NO_CONFLICT;
+			int c = g->count[list] ? against(kind, false, false, list) : NO_CONFLICT;
 			const struct krt_fseg *s;
 
 			if (c == NO_CONFLICT ||
@@ -1011,7 +1027,7 @@ static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsig
 {
 	const struct krt_fseg *x = a->fp->seg + a->at[la], *y = b->fp->seg + b->at[lb];
 	const struct krt_fseg *xe = x + a->count[la], *ye = y + b->count[lb];
-	int c = against(kind_of(la), la <= KRT_FL_COPY_WRITE, lb);
+	int c = against(kind_of(la), la <= KRT_FL_COPY_WRITE, la == KRT_FL_KERNEL_BARRIER, lb);
 
 	if (c == NO_CONFLICT || (m->any && c <= (int)m->confidence))
 		return;
@@ -1111,6 +1127,7 @@ static void judge_flight(struct krt_engine *e, struct krt_footprint *f, struct k
 	if (!m || !m->any)
 		return;
 	me = f->id < mine->id;
+	p.rule = rule_of(kind_of(m->list[0]), m->list[1]);
 	g = krt_footprint_group(mine, m->space);
 	p.mem = g ? memory_of(e, m->space, g->addr) : NULL;
 	if (!p.mem)
@@ -1153,6 +1170,7 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 		if (!p.mem || !krt_unordered(e, k->op, op->stream, &p.view) ||
 		    (k->kind && is_stale(x->fp, krt_mem_addr(p.mem, k->from))))
 			continue;
+		p.rule = rule_of(k->kind, k->list);
 		p.confidence = (enum krt_confidence)k->confidence;
 		p.cur = op;
 		p.prev = k->op;

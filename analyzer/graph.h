@@ -229,6 +229,7 @@ enum krt_flist {
 	KRT_FL_KERNEL_READ,
 	KRT_FL_KERNEL_WRITE,
 	KRT_FL_KERNEL_ATOMIC,
+	KRT_FL_KERNEL_BARRIER, /* the same of a cooperative kernel */
 	KRT_FL_POINTER, /* of a kernel of which no more is known */
 	KRT_FLISTS
 };

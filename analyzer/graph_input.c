@@ -111,7 +111,8 @@ static bool writes(const struct krt_fgroup *g, uint64_t from, uint64_t end)
 {
 	return overlaps(g, KRT_FL_COPY_WRITE, from, end) ||
 	       overlaps(g, KRT_FL_KERNEL_WRITE, from, end) ||
-	       overlaps(g, KRT_FL_KERNEL_ATOMIC, from, end);
+	       overlaps(g, KRT_FL_KERNEL_ATOMIC, from, end) ||
+	       overlaps(g, KRT_FL_KERNEL_BARRIER, from, end);
 }
 
 static struct krt_inputs *inputs_of(struct krt_engine *e, struct krt_exec *x)

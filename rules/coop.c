@@ -12,11 +12,13 @@ void krt_words_coop(const struct krt_facts *f, struct krt_words *w)
 
 	krt_words_bytes(f, bytes, sizeof(bytes));
 	snprintf(w->message, sizeof(w->message),
-		 "%slaunches %s #%" PRIu64 " on %s and %s #%" PRIu64
-		 " on %s share %s and may be in flight together: the arrivals at a barrier or "
-		 "counter there mix",
-		 f->confidence == KRT_CERTAIN ? "cooperative " : "", c->api,
-		 c->seq, c->stream, p->api, p->seq, p->stream, bytes);
+		 "%slaunches %s #%" PRIu64 "%s%s%s on %s and %s #%" PRIu64
+		 "%s%s%s on %s share %s and may be in flight together: the arrivals at a barrier "
+		 "or counter there mix",
+		 f->confidence == KRT_CERTAIN ? "cooperative " : "", c->api, c->seq,
+		 c->node ? " (" : "", c->node ? c->node : "", c->node ? ")" : "", c->stream, p->api,
+		 p->seq, p->node ? " (" : "", p->node ? p->node : "", p->node ? ")" : "", p->stream,
+		 bytes);
 	snprintf(w->fix, sizeof(w->fix),
 		 "give each stream a workspace of its own, or make %s wait for an event recorded "
 		 "on %s after #%" PRIu64,
