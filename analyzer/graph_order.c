@@ -683,7 +683,7 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 	k.cur = krt_gset_text(o->e, o->g->node[cur].type, a, cur_text.node, sizeof(cur_text.node));
 	k.prev = krt_gset_text(o->e, o->g->node[prev].type, b, prev_text.node,
 			       sizeof(prev_text.node));
-	k.captured = a && b && a->capture && b->capture;
+	k.captured = a && b && a->capture && b->capture && a->made.seq && b->made.seq;
 	k.maybe = maybe(o, cur) || maybe(o, prev);
 	buffer_of(o, p, &shape.buffer, &stack);
 	krt_buffer_text(&shape.buffer, buffer, sizeof(buffer));

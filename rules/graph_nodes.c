@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* "reads", "writes", "is given a pointer to" */
 static const char *does(const struct krt_side *s)
@@ -16,7 +15,6 @@ static const char *does(const struct krt_side *s)
 
 void krt_words_graph_nodes(const struct krt_facts *f, struct krt_words *w)
 {
-	const struct krt_side *c = &f->cur, *p = &f->prev;
 	const struct krt_graph_facts *k = f->graph;
 	char bytes[320];
 
@@ -26,20 +24,8 @@ void krt_words_graph_nodes(const struct krt_facts *f, struct krt_words *w)
 	snprintf(w->message, sizeof(w->message),
 		 "%s %s %s, which %s %s, and no path of the graph (%s #%" PRIu64
 		 ") leads from one to the other%s",
-		 k->cur, does(c), bytes, k->prev, does(p),
-		 k->api, k->seq, k->maybe ? " (in the body of a conditional)" : "");
-	if (k->captured && p->seq && c->seq)
-		snprintf(w->fix, sizeof(w->fix),
-			 "while capturing, record an event behind #%" PRIu64
-			 " and make the stream of #%" PRIu64
-			 " wait for it before; or give the two separate buffers",
-			 p->seq, c->seq);
-	else
-		snprintf(w->fix, sizeof(w->fix),
-			 "add the edge: cuGraphAddDependencies from %s to %s, or name the one as a "
-			 "dependency where the other is added",
-			 k->prev, k->cur);
-	snprintf(w->exists, sizeof(w->exists),
-		 "none: nodes without a path between them run in any order, or together");
-	snprintf(w->missing, sizeof(w->missing), "an edge from %s to %s", p->stream, c->stream);
+		 k->cur, does(&f->cur), bytes, k->prev, does(&f->prev), k->api, k->seq,
+		 k->maybe ? " (in the body of a conditional)" : "");
+	krt_words_wait(f, w);
+	krt_words_order(f, w);
 }

@@ -24,7 +24,14 @@ void krt_words_lifetime(const struct krt_facts *f, struct krt_words *w)
 			 c->seq,
 			 p->host ? ""
 				 : ", and make its stream wait for the one that uses the memory");
-		snprintf(w->exists, sizeof(w->exists), "the use was enqueued after the free");
+		if (f->graph && !f->graph->captured)
+			snprintf(w->fix, sizeof(w->fix),
+				 "free after the last use: take the edges that put %s behind %s away, "
+				 "and add one the other way",
+				 f->graph->cur, f->graph->prev);
+		snprintf(w->exists, sizeof(w->exists), "%s",
+			 f->graph ? "the use does not come before the free in the graph"
+				  : "the use was enqueued after the free");
 		snprintf(w->missing, sizeof(w->missing), "%s #%" PRIu64 " (%s) before %s #%" PRIu64,
 			 c->api, c->seq, c->stream, p->api, p->seq);
 		return;

@@ -60,8 +60,37 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len)
 		snprintf(buf, len, "%s", buffer);
 }
 
+/* Within a graph the edge is one of the graph. */
+static void edge_fix(const struct krt_facts *f, struct krt_words *w)
+{
+	const struct krt_graph_facts *k = f->graph;
+
+	if (k->captured)
+		snprintf(w->fix, sizeof(w->fix),
+			 "while capturing, record an event behind #%" PRIu64
+			 " and make the stream of #%" PRIu64 " wait for it before that",
+			 f->prev.seq, f->cur.seq);
+	else
+		snprintf(w->fix, sizeof(w->fix),
+			 "add the edge: cuGraphAddDependencies from %s to %s, or name the one as a "
+			 "dependency where the other is added",
+			 k->prev, k->cur);
+}
+
+static void edge_order(const struct krt_facts *f, struct krt_words *w)
+{
+	snprintf(w->exists, sizeof(w->exists),
+		 "none: nodes without a path between them run in any order, or together");
+	snprintf(w->missing, sizeof(w->missing), "an edge from %s to %s", f->prev.stream,
+		 f->cur.stream);
+}
+
 void krt_words_wait(const struct krt_facts *f, struct krt_words *w)
 {
+	if (f->graph) {
+		edge_fix(f, w);
+		return;
+	}
 	snprintf(w->fix, sizeof(w->fix),
 		 "record an event on %s after #%" PRIu64 " and make %s wait for it before #%" PRIu64,
 		 f->prev.stream, f->prev.seq, f->cur.stream, f->cur.seq);
@@ -73,6 +102,10 @@ void krt_words_order(const struct krt_facts *f, struct krt_words *w)
 	const char *who = c->host ? "the host" : c->stream;
 	int n = 0;
 
+	if (f->graph) {
+		edge_order(f, w);
+		return;
+	}
 	if (f->same_op)
 		n = snprintf(w->exists, sizeof(w->exists),
 			     "the copies of one batch are not ordered among themselves");

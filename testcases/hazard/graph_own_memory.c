@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that a graph allocates itself, used on another branch: with "early" by a
- * set that nothing orders after the allocation, else by one that comes after the
- * free.
+ * Memory that a graph allocates itself, used on another branch: by a set that comes
+ * after the free; "early", that nothing orders after the allocation; "beside", that
+ * nothing orders before the free.
  * EXPECT: KRT-UAF-STREAM error certain both count=1
  * MENTIONS: KRT-UAF-STREAM "graph node"
  * ARGS: early
  * EXPECT: KRT-UBA-STREAM error certain both count=1
+ * ARGS: beside
+ * EXPECT: KRT-FREE-IN-USE error certain both count=1
  * EXPECT-FIXED: none
  */
 #include "prog.h"
 
 enum { N = 1024 };
 
+static void order(CUevent ev, CUstream first, CUstream second)
+{
+	CU(cuEventRecord(ev, first));
+	CU(cuStreamWaitEvent(second, ev, 0));
+}
+
 int main(int argc, char **argv)
 {
-	bool early = argc > 1 && !strcmp(argv[1], "early");
+	const char *how = argc > 1 ? argv[1] : "";
 
+#ifdef FIXED
+	how = "right";
+#endif
 	prog_start();
 	CUstream a = stream_nb("a"), b = stream_nb("b");
 	CUevent ev = event();
@@ -25,30 +36,21 @@ int main(int argc, char **argv)
 	CUgraphExec exec;
 
 	CU(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	if (early) {
-		CU(cuEventRecord(ev, a));
-		CU(cuStreamWaitEvent(b, ev, 0));
-	}
+	if (!strcmp(how, "early"))
+		order(ev, a, b);
 	CU(cuMemAllocAsync(&p, 4 * N, a));
-#ifdef FIXED
-	CU(cuEventRecord(ev, a));
-	CU(cuStreamWaitEvent(b, ev, 0));
-#else
-	if (!early) {
+	if (!strcmp(how, "beside") || !strcmp(how, "right"))
+		order(ev, a, b);
+	if (!*how) {
 		CU(cuMemFreeAsync(p, a));
-		CU(cuEventRecord(ev, a));
-		CU(cuStreamWaitEvent(b, ev, 0));
+		order(ev, a, b);
 	}
-#endif
 	CU(cuMemsetD32Async(p, 1, N, b));
-	CU(cuEventRecord(ev, b));
-	CU(cuStreamWaitEvent(a, ev, 0));
-#ifdef FIXED
-	CU(cuMemFreeAsync(p, a));
-#else
-	if (early)
+	if (!strcmp(how, "early") || !strcmp(how, "right"))
+		order(ev, b, a);
+	if (*how)
 		CU(cuMemFreeAsync(p, a));
-#endif
+	order(ev, b, a);
 	CU(cuStreamEndCapture(a, &graph));
 	CU(cuGraphInstantiate(&exec, graph, 0));
 	CU(cuGraphDestroy(graph));

@@ -347,30 +347,38 @@ Test(inside, whole_update)
 	expect(&w, UNORDERED);
 }
 
-Test(inside, one_node_set)
+/* Node i becomes a set of these bytes. */
+static void set_node(struct world *w, uint32_t i, uint64_t at, uint64_t n)
 {
-	CUDA_MEMSET_NODE_PARAMS m = {.dst = P, .elementSize = 1, .width = N, .height = 1};
 	struct {
 		struct krt_node_rec n;
 		CUDA_MEMSET_NODE_PARAMS m;
-	} u = {.n = {.size = sizeof(u), .type = CU_GRAPH_NODE_TYPE_MEMSET, .node = NODE(1)}, .m = m};
+	} u = {.n = {.size = sizeof(u), .type = CU_GRAPH_NODE_TYPE_MEMSET, .node = NODE(i)},
+	       .m = {.dst = at, .elementSize = 1, .width = n, .height = 1}};
+
+	call_begin(w, KRT_API_cuGraphExecMemsetNodeSetParams, A(X), A(NODE(i)), A(0), A(0));
+	call_blob(w, 255, KRT_BLOB_NODE, &u, sizeof(u));
+	call_end(w, 0);
+}
+
+Test(inside, one_node_set)
+{
 	struct world w;
 
 	open2(&w);
 	graph_set(&b, P, N);
 	graph_set(&b, Q, N);
 	instantiate(&w, X, G, &b);
-	call_begin(&w, KRT_API_cuGraphExecMemsetNodeSetParams, A(X), A(NODE(1)), A(0), A(0));
-	call_blob(&w, 255, KRT_BLOB_NODE, &u, sizeof(u));
-	call_end(&w, 0);
+	set_node(&w, 1, P, N);
 	graph_launch(&w, X, S1);
 	expect(&w, UNORDERED);
 }
 
 /* --- many nodes ------------------------------------------------------------------------------------ */
 
-/* A chain of 10,000 nodes on the same bytes, and 3,000 independent ones: in no time. */
-static void many(bool chain, uint32_t n, const char *want)
+/* A chain of 10,000 nodes on the same bytes, and 3,000 independent ones: in no time. hit: the last
+ * one's bytes are those of the first. */
+static void many(bool chain, bool hit, uint32_t n, const char *want)
 {
 	static uint64_t rec[400000];
 	struct krt_graph_rec *g = (struct krt_graph_rec *)rec;
@@ -394,7 +402,7 @@ static void many(bool chain, uint32_t n, const char *want)
 		u.n.node = NODE(i);
 		u.m = m;
 		if (!chain)
-			u.m.dst += i / 2 * 16 + (i & 1) * 8;
+			u.m.dst += hit && i == n - 1 ? 0 : i * 8;
 		memcpy(p, &u, sizeof(u));
 	}
 	for (uint32_t i = 1; chain && i < n; i++, p += sizeof(struct krt_edge_rec)) {
@@ -425,12 +433,105 @@ static void many(bool chain, uint32_t n, const char *want)
 
 Test(inside, ten_thousand_in_a_chain)
 {
-	many(true, 10000, "");
+	many(true, false, 10000, "");
 }
 
 Test(inside, three_thousand_apart)
 {
-	many(false, 3000, "");
+	many(false, false, 3000, "");
+}
+
+/* Too wide for vectors: searched. */
+Test(inside, one_of_three_thousand)
+{
+	many(false, true, 3000, UNORDERED);
+}
+
+/* --- against all pairs ------------------------------------------------------------------------------ */
+
+enum { NODES = 24, SLOTS = 6 };
+static uint64_t seed = 88172645463325252ull;
+
+static unsigned pick(unsigned n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (unsigned)(seed >> 33) % n;
+}
+
+/*
+ * Is there a pair that conflicts with no path?  The graph is built on the way.
+ * *late: a set that touches bytes of its own at first, *at: where it belongs.
+ */
+static bool random_graph(unsigned n, unsigned density, unsigned *late, uint64_t *at)
+{
+	bool path[NODES][NODES] = {{false}};
+	unsigned writes[NODES], reads[NODES], place[NODES];
+
+	/* the list of nodes is in another order than the edges lead */
+	for (unsigned i = 0; i < n; i++)
+		place[i] = i;
+	for (unsigned i = n; i-- > 1;) {
+		unsigned k = pick(i + 1), t = place[i];
+
+		place[i] = place[k];
+		place[k] = t;
+	}
+	*late = pick(n);
+	for (unsigned i = 0; i < n; i++) {
+		unsigned from = pick(SLOTS), to = pick(SLOTS);
+
+		writes[i] = 1u << to;
+		reads[i] = pick(2) && from != to && i != *late ? 1u << from : 0;
+		if (i == *late) {
+			*at = P + to * 16;
+			graph_set(&b, P + N / 2, 16);
+		} else if (reads[i]) {
+			graph_copy(&b, P + to * 16, P + from * 16, 16);
+		} else {
+			graph_set(&b, P + to * 16, 16);
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = i + 1; k < n; k++)
+			if (pick(100) < density) {
+				graph_edge(&b, place[i], place[k]);
+				path[place[i]][place[k]] = true;
+			}
+	for (unsigned m = 0; m < n; m++)
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned k = 0; k < n; k++)
+				path[i][k] |= path[i][m] && path[m][k];
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = i + 1; k < n; k++)
+			if (!path[i][k] && !path[k][i] &&
+			    ((writes[i] & (writes[k] | reads[k])) || (writes[k] & reads[i])))
+				return true;
+	return false;
+}
+
+Test(inside, random_graphs)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < 2000; i++) {
+		struct world w;
+		const char *text;
+		unsigned late;
+		uint64_t at = P;
+		bool want;
+
+		open2(&w);
+		want = random_graph(2 + pick(i % 2 ? 6 : NODES - 1), pick(100), &late, &at);
+		instantiate(&w, X, G, &b);
+		set_node(&w, late, at, 16);
+		text = world_close(&w);
+		cr_assert_eq(*text != 0, want, "graph %u: %s", i, text);
+		found += want;
+	}
+	cr_assert_gt(found, 200);
+	cr_assert_lt(found, 1800);
 }
 
 Test(inside, no_memory)
