@@ -11,9 +11,11 @@
 #define BUILD(version)                                                                             \
 	".version " version "\n.target sm_70\n.address_size 64\n"                                  \
 	".visible .entry set(.param .u64 p)\n{\n"                                                  \
+	"	.reg .b32 %r<2>;\n"                                                                \
 	"	.reg .b64 %rd<2>;\n"                                                               \
 	"	ld.param.u64 %rd1, [p];\n"                                                         \
-	"	st.global.u32 [%rd1], 7;\n"                                                        \
+	"	mov.u32 %r1, 7;\n"                                                                 \
+	"	st.global.u32 [%rd1], %r1;\n"                                                      \
 	"	ret;\n}\n"
 
 int main(void)

@@ -76,7 +76,8 @@ static const char kernels[] =
 	"	ld.param.u64 %rd5, [y];\n"
 	"	mul.wide.u32 %rd6, %r4, 4;\n"
 	"	add.s64 %rd5, %rd5, %rd6;\n"
-	"	st.global.u32 [%rd5], 0;\n"
+	"	mov.u32 %r10, 0;\n"
+	"	st.global.u32 [%rd5], %r10;\n"
 	"	ret;\n"
 	"}\n"
 	/* s[i] = sum over k of y[i][k] */
