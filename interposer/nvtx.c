@@ -381,10 +381,19 @@ void krt_ranges_reset(struct krt_thread *t)
 	t->ranges_new = false;
 }
 
-/* The lane of a thread that is in none of our functions. */
+/*
+ * The lane of a thread that is in none of our functions.  A thread that has made no
+ * call yet has none, and gets none for its ranges: it may never make one.
+ */
 static struct krt_thread *outside(void)
 {
-	return krt_attached() && !krt_tls.busy && !krt_tls.frame ? krt_thread() : NULL;
+	const struct krt_tls *tls = &krt_tls;
+	char here;
+
+	return krt_attached() && !tls->busy && !(tls->frame && &here < (char *)tls->frame) &&
+			       tls->session == krt_session
+		       ? tls->thread
+		       : NULL;
 }
 
 static void push(void *domain, const char *text)

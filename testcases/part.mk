@@ -377,6 +377,7 @@ inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(INTER_OUT)/bare-cxx $(INTER_OUT)/
 NVTX_HEADERS := $(firstword $(wildcard $(addsuffix /include/nvtx3/nvToolsExtMem.h,$(CUDA_HOME) /usr/local/cuda /usr/local/cuda-13.0 \
 	/usr/local/cuda-12.9)))
 NVTX_PROGS := $(INTER_OUT)/nvtx $(if $(NVTX_HEADERS),$(INTER_OUT)/nvtx-headers)
+ALL += $(NVTX_PROGS) $(INTER_OUT)/libnvtxnext.so
 TESTS += nvtx
 .PHONY: nvtx
 $(INTER_OUT)/nvtx: testcases/inter/nvtx.c testcases/inter/nvtx_client.h $(O)/sim/libcuda.so

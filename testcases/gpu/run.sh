@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [torch] [timing] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [nvtx] [torch] [timing] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers queries torch timing bench torchbench}
+what=${*:-smoke race programs ptx peers queries nvtx torch timing bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -42,6 +42,13 @@ smoke)
 	;;
 peers)
 	"$B/testcases/gpu-peers"
+	;;
+nvtx)
+	programs=
+	for p in nvtx nvtx-headers; do [ -x "$B/inter/$p" ] && programs="$programs $B/inter/$p"; done
+	testcases/inter/nvtx.sh --gpu "$B" $programs >"$OUT/nvtx.txt" 2>&1
+	want $? 0 "NVTX as a feed" "$(grep -c '^ok' "$OUT/nvtx.txt") cases"
+	grep '^not ok' "$OUT/nvtx.txt" | head -n 20
 	;;
 race)
 	for m in static shared; do

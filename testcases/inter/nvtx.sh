@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# NVTX as a feed, on the simulated driver: nvtx.sh OUT PROGRAM...
+# NVTX as a feed, on the simulated driver or on a GPU: nvtx.sh [--gpu] OUT PROGRAM...
 set -u
+sim=--sim
+[ "$1" = --gpu ] && sim= && shift
 out=$(cd "$1" && pwd)
 shift
 work=$out/inter/nvtx-work
@@ -10,6 +12,7 @@ lib=$out/libkrtsan.so
 next=$out/inter/libnvtxnext.so
 bad=0
 unset KRTSAN_SESSION KRTSAN_OPTIONS NVTX_INJECTION64_PATH KRTSAN_NVTX_NEXT
+path=${sim:+$out/sim:}${LD_LIBRARY_PATH-}
 mkdir -p "$work"
 
 ok() { echo "ok $1"; }
@@ -27,7 +30,7 @@ says() {
 
 # run PROGRAM MODE [OPTION]: exit code in $code
 run() {
-	"$out/krtsan" run --sim ${3-} -- "$1" "$2" >"$work/report" 2>&1
+	"$out/krtsan" run $sim ${3-} -- "$1" "$2" >"$work/report" 2>&1
 	code=$?
 }
 
@@ -55,7 +58,7 @@ for prog; do
 	grep -q 'producer' "$work/report" && not_ok "$p nvtx=0: names" || ok "$p nvtx=0: no names"
 
 	# bare
-	(LD_PRELOAD=$lib LD_LIBRARY_PATH=$out/sim exec "$prog" race) >"$work/report" 2>&1
+	(LD_PRELOAD=$lib LD_LIBRARY_PATH=$path exec "$prog" race) >"$work/report" 2>&1
 	[ $? -eq 66 ] && ok "$p bare: found" || not_ok "$p bare"
 	says "$p bare" KRT-REUSE-RACE
 
@@ -77,12 +80,12 @@ for prog; do
 
 	# a child that is not preloaded inherits the names: ours passes on
 	rm -f "$work/log"
-	NVTX_INJECTION64_PATH=$lib KRTSAN_NVTX_NEXT=$next LD_LIBRARY_PATH=$out/sim "$prog" race >"$work/report" 2>&1
+	NVTX_INJECTION64_PATH=$lib KRTSAN_NVTX_NEXT=$next LD_LIBRARY_PATH=$path "$prog" race >"$work/report" 2>&1
 	[ $? -eq 0 ] && grep -q '^heap$' "$work/log" && [ ! -s "$work/report" ] && ok "$p unwatched: passed on" ||
 		{ not_ok "$p unwatched"; cat "$work/log" "$work/report"; }
 	unset NVTX_INJECTION64_PATH
 	for who in "$lib" "$out/inter/no-such-library.so"; do
-		NVTX_INJECTION64_PATH=$lib KRTSAN_NVTX_NEXT=$who LD_LIBRARY_PATH=$out/sim "$prog" race
+		NVTX_INJECTION64_PATH=$lib KRTSAN_NVTX_NEXT=$who LD_LIBRARY_PATH=$path "$prog" race
 		[ $? -eq 0 ] && ok "$p unwatched, next $(basename "$who")" || not_ok "$p unwatched, next $who"
 	done
 	NVTX_INJECTION64_PATH=$out/inter/no-such-library.so run "$prog" race
