@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [nvtx] [torch] [timing] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [answers] [nvtx] [torch] [timing] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers queries nvtx torch timing bench torchbench}
+what=${*:-smoke race programs ptx peers queries answers nvtx torch timing bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -42,6 +42,12 @@ smoke)
 	;;
 peers)
 	"$B/testcases/gpu-peers"
+	;;
+answers)
+	# what the driver answers about graphs, where the simulated one answers otherwise
+	timeout 300 "$B/testcases/gpu-graph_answers" >"$OUT/answers.txt" 2>&1
+	LD_LIBRARY_PATH=$B/sim timeout 300 "$B/testcases/gpu-graph_answers" >"$OUT/answers-sim.txt" 2>&1
+	diff "$OUT/answers-sim.txt" "$OUT/answers.txt" && echo "all answers are the same"
 	;;
 nvtx)
 	programs=

@@ -586,6 +586,8 @@ static void ctx_wipe(struct ctx *c)
 	op_put(c->barrier);
 	c->barrier = NULL;
 	for (struct strm *s = c->streams; s; s = s->next) {
+		if (s->cap)
+			cap_stream_gone(s);
 		if (!s->legacy) {
 			sim_handle_del(s);
 			s->dead = true;

@@ -260,6 +260,16 @@ static bool hold_graph(struct gexec *e, const struct graph *g)
 	return true;
 }
 
+static bool unused(const struct hold *h, CUgraphInstantiateResult *why)
+{
+	for (unsigned i = 0; i < h->ncond; i++)
+		if (!h->cond[i]->used) {
+			*why = CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+			return true;
+		}
+	return false;
+}
+
 static void exec_free(struct gexec *e)
 {
 	if (e->g) {
@@ -312,13 +322,14 @@ static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flag
 	if (!e)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	e->x = xgraph_make(g, &why, &bad);
-	if (!e->x || !hold_graph(e, g)) {
+	if (!e->x || !hold_graph(e, g) || unused(e->hold, &why)) {
 		exec_free(e);
 		if (p) {
 			p->hErrNode_out = (CUgraphNode)bad;
 			p->result_out = why;
 		}
-		LEAVE(bad ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY);
+		LEAVE(why != CUDA_GRAPH_INSTANTIATE_ERROR ? CUDA_ERROR_INVALID_VALUE
+							  : CUDA_ERROR_OUT_OF_MEMORY);
 	}
 	e->flags = flags;
 	e->g = g;

@@ -1265,6 +1265,41 @@ static void capture_rules(void)
 	CU(cuStreamSynchronize(t));
 }
 
+/* A context goes, and with it a capture and what a graph of its works on. */
+static void context_gone(void)
+{
+	CUcontext p = test_ctx(0), c;
+	CUstream s;
+	CUdeviceptr d, q;
+	CUgraph g, growing;
+	CUgraphNode x;
+	CUgraphExec e;
+	CUstreamCaptureStatus st;
+	size_t n = 0;
+
+	CU(cuCtxCreate(&c, NULL, 0, 0));
+	s = stream();
+	CU(cuMemAlloc(&d, 64));
+	CU(cuGraphCreate(&g, 0));
+	CUDA_MEMSET_NODE_PARAMS m = {.dst = d, .value = 1, .elementSize = 4, .width = 4, .height = 1},
+				mq;
+	CU(cuGraphAddMemsetNode(&x, g, NULL, 0, &m, NULL));
+	CU(cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphLaunch(e, s));
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	CU(cuMemsetD8Async(d, 1, 64, s));
+	CU(cuMemAllocAsync(&q, 64, s));
+	CU(cuStreamGetCaptureInfo(s, &st, NULL, &growing, NULL, NULL, NULL));
+	CU(cuCtxDestroy(c));
+	CU(cuCtxSetCurrent(p));
+	CU(cuMemAlloc(&q, 64)); /* nothing captures any more */
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphGetNodes(growing, NULL, &n));
+	CU(cuGraphMemsetNodeGetParams(x, &mq));
+	CU(cuGraphExecDestroy(e));
+	CU(cuGraphDestroy(g));
+	CU(cuCtxSynchronize());
+}
+
 /* A body that is captured into its graph. */
 static void captured_body(void)
 {
@@ -1621,6 +1656,7 @@ int main(int argc, char **argv)
 		{"graph-captured-body", captured_body, NULL},
 		{"graph-unsafe-calls", unsafe_calls, NULL},
 		{"graph-capture-rules", capture_rules, NULL},
+		{"graph-context-gone", context_gone, NULL},
 		{"graph-hazards", hazards_show, NULL},
 		{"graph-unordered", unordered_nodes, NULL},
 		{"graph-random", random_graphs, NULL},
