@@ -394,6 +394,14 @@ void krt_graph_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 		    struct krt_mem *mem, enum krt_rule_id rule);
 void krt_graph_heap_end(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
 			uint64_t addr, uint64_t len);
+/* What launches in flight may still do to the bytes of an owner: addresses in it. */
+typedef void krt_graph_flight_fn(void *user, struct krt_op_info *op, unsigned kind,
+				 enum krt_knowledge know, uint64_t from, uint64_t end);
+void krt_graph_flights(struct krt_engine *e, const struct krt_owner *o, krt_graph_flight_fn *fn,
+		       void *user);
+/* All of a registered range ends as memory of the heap; the driver does not know. */
+void krt_graph_heap_gone(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
+			 struct krt_mem *mem);
 /* A pool handed out a block; its `capture` is set. */
 void krt_graph_block_made(struct krt_engine *e, struct krt_block *b);
 /* Memory was mapped. */

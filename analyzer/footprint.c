@@ -794,6 +794,20 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 	krt_pair_add(e, &p);
 }
 
+/* The pool has taken the bytes back since: krt_graph_flights() has told it of the launch. */
+static bool changed_hands(const struct krt_footprint *f, uint32_t node, uint64_t key)
+{
+	const struct krt_gset *s = f->set[node];
+
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct krt_owner *b = s->access[i].block;
+
+		if (b && b->ended && key >= b->off && key - b->off < b->size)
+			return true;
+	}
+	return false;
+}
+
 void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
 		    uint64_t end)
 {
@@ -813,7 +827,7 @@ void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 		h = conflict(e, g, t->kind, copy, t->op->coop, from, end);
 		if (h.confidence == NO_CONFLICT)
 			continue;
-		if (flight)
+		if (flight && !changed_hands(f, h.seg->node, higher(from, h.seg->from)))
 			meet_flight(e, t, g, &h, view, from, end);
 		if (pend) {
 			struct krt_pending p = {.op = t->op,
@@ -914,6 +928,44 @@ void krt_graph_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 {
 	for (const struct krt_owner_use *u = mem->owner->uses; u; u = u->next)
 		free_use(e, op, s, u, mem, rule);
+}
+
+void krt_graph_flights(struct krt_engine *e, const struct krt_owner *o, krt_graph_flight_fn *fn,
+		       void *user)
+{
+	uint64_t from = o->off, end = o->off + o->size, base = o->base - o->off;
+
+	for (const struct krt_owner_use *u = o->uses; u; u = u->next) {
+		struct krt_footprint *f = u->fp;
+		const struct krt_fgroup *g = krt_footprint_group(f, o->space);
+
+		if (!f->flight || !g || krt_order_settled(e->order, f->flight->stamp))
+			continue;
+		for (unsigned list = 0; list < KRT_FLISTS; list++) {
+			const struct krt_fseg *s = g->count[list] ? find(e, g, list, from, end)
+								  : NULL;
+			const struct krt_fseg *last = f->seg + g->at[list] + g->count[list];
+
+			for (; s && s < last && s->from < end; s++)
+				fn(user, f->flight, kind_of(list), s->know,
+				   base + higher(from, s->from), base + lower(end, s->end));
+		}
+	}
+}
+
+void krt_graph_heap_gone(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
+			 struct krt_mem *mem)
+{
+	struct krt_owner *o = mem->owner;
+
+	if (e->judge && !e->exiting)
+		krt_graph_free(e, op, NULL, mem, KRT_RULE_HOST_FREE_IN_USE);
+	if (o->ended)
+		return;
+	o->ended = o->heap = true;
+	o->freed = (struct krt_origin){
+		.api = c->rec->api, .seq = c->rec->t0, .stack = c->rec->stack};
+	krt_footprint_mark(o);
 }
 
 struct heap_end {

@@ -387,6 +387,26 @@ static uint64_t higher(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* A launch of a graph, of which a node names the block. */
+struct launches {
+	struct krt_engine *e;
+	struct krt_block *b;
+};
+
+static void fold_launch(void *user, struct krt_op_info *op, unsigned kind,
+			enum krt_knowledge know, uint64_t from, uint64_t end)
+{
+	struct launches *l = user;
+	struct krt_access a = {
+		.op = op, .owner = l->b->serial, .kind = (uint8_t)kind, .know = (uint8_t)know};
+
+	each_piece(l->e, is_host(l->b), from, end, add_piece, &a);
+	if (know != KRT_KNOW_POINTER || end >= block_end(l->b))
+		return;
+	a.know = KRT_KNOW_REACH;
+	each_piece(l->e, is_host(l->b), end, block_end(l->b), add_piece, &a);
+}
+
 /* The owner's history: what remains to be compared when the bytes get a new one. */
 static void fold_block(struct krt_engine *e, struct krt_block *b)
 {
@@ -411,6 +431,11 @@ static void fold_block(struct krt_engine *e, struct krt_block *b)
 		}
 	}
 	krt_users_clear(&e->heap, &b->users);
+	if (b->owner) {
+		struct launches l = {.e = e, .b = b};
+
+		krt_graph_flights(e, b->owner, fold_launch, &l);
+	}
 }
 
 /* --- notes ------------------------------------------------------------------------------------- */

@@ -755,6 +755,9 @@ void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t
 			krt_ranges_clear(&e->heap, &m.mem->space->may, from, till);
 			krt_ranges_clear(&e->heap, &m.mem->space->past, from, till);
 			krt_blocks_gone(&e->mem, addr, to);
+			if (mem && mem->owner && addr <= mem->node.key &&
+			    to >= mem->node.key + mem->size)
+				krt_graph_heap_gone(e, c, m.op, mem);
 		}
 		addr = to;
 	}

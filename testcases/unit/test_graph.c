@@ -47,6 +47,12 @@ static void heap_end(struct world *w, uint64_t addr, uint64_t len)
 	call(w, free, A(addr), A(len));
 }
 
+static void hop(struct world *w, uint64_t from, uint64_t to)
+{
+	record(w, E1, from);
+	wait_event(w, to, E1);
+}
+
 static void ends(struct world *w)
 {
 	mark(w, KRT_MARK_EXITING);
@@ -1185,6 +1191,39 @@ Test(blocks, of_a_capture_given_to_another_capture)
 	expect(&w, "");
 }
 
+/* A launch is work of the owner that the block had. */
+Test(blocks, handed_on_while_a_launch_runs)
+{
+	static const char *const text[] = {"REUSE-RACE:error:1", "REUSE-RACE:error:1",
+					   "REUSE-RACE:error:1", ""};
+
+	for (int how = 0; how < 4; how++) {
+		static struct graph_build b;
+		struct world w;
+
+		open_pool(&w);
+		block_alloc(&w, P, B0, N, S1);
+		graph_open(&b, G1);
+		if (how == 1)
+			graph_kernel(&b, K, 1, B0);
+		else
+			graph_set(&b, B0, 64);
+		capture_all(&w, S1, G1, &b, X1);
+		graph_launch(&w, X1, S1);
+		exec_destroy(&w, X1);
+		block_free(&w, B0);
+		block_alloc(&w, P, B0, N, S2);
+		if (how == 3)
+			hop(&w, S1, S2);
+		if (how == 2)
+			launch(&w, S2, K, B0);
+		else
+			set(&w, B0, 64, S2);
+		ends(&w);
+		cr_assert_str_eq(world_close(&w), text[how], "%d", how);
+	}
+}
+
 /* S35: what outlives the capture got the bytes of a temporary. */
 static void squatter(struct world *w, int how)
 {
@@ -1269,6 +1308,23 @@ Test(host, unregistered)
 		ends(&w);
 		cr_assert_str_eq(world_close(&w), again ? "" : "GRAPH-STALE-HOST:error:1");
 	}
+}
+
+Test(host, registered_heap_freed)
+{
+	struct world w;
+
+	open2(&w);
+	call(&w, cuMemHostRegister_v2, A(HEAP), A(N), A(0));
+	capture_all(&w, S1, G1, one_upload(HEAP), X1);
+	graph_launch(&w, X1, S1);
+	sync_stream(&w, S1);
+	heap_end(&w, HEAP - 64, N + 128);
+	graph_launch(&w, X1, S1);
+	sync_stream(&w, S1);
+	call(&w, cuMemHostUnregister, A(HEAP));
+	ends(&w);
+	expect(&w, "GRAPH-STALE-HOST:error:1");
 }
 
 Test(host, heap_freed)
@@ -1373,12 +1429,6 @@ static struct graph_build *reads_first_half(void)
 	graph_open(&b, G1);
 	graph_copy(&b, DEV + N / 2, DEV, N / 2);
 	return &b;
-}
-
-static void hop(struct world *w, uint64_t from, uint64_t to)
-{
-	record(w, E1, from);
-	wait_event(w, to, E1);
 }
 
 Test(overlap, input_written_on_another_stream)
