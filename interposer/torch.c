@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The library's side of the PyTorch feeds (python/krtsan_torch.py): which feed is
- * wanted, and the allocator of the *replace* feed, in the form that PyTorch's
- * CUDAPluggableAllocator takes.
+ * wanted, the trace tracker of the *watch* feed, and the allocator of the *replace*
+ * feed, in the form that PyTorch's CUDAPluggableAllocator takes.
  *
- * It caches as PyTorch's own does: blocks belong to the stream that they were
+ * The tracker is called by PyTorch's allocator for each of its actions, on the
+ * thread that made it, with the allocator's own lock held: it never takes another
+ * that somebody may hold while he waits for that one, Python's least of all.
+ *
+ * The allocator caches as PyTorch's own does: blocks belong to the stream that they were
  * allocated on, small ones (up to 1 MiB) are cut from segments of 2 MiB, others
  * from segments of 20 MiB or of their own size, the best fit is taken, neighbours
  * are joined again.  A block that other streams use (record_stream) waits for an
@@ -578,6 +582,152 @@ static void fail(uint64_t size, int device)
 	krt_msg("torch: %s", text);
 }
 
+/* --- the watch feed ---------------------------------------------------------------------------------- */
+
+/* c10::cuda::CUDACachingAllocator::TraceEntry as far as we look; krtsan_torch.py compares it with PyTorch's header. */
+struct trace_entry {
+	int32_t action;
+	int8_t device;
+	uint64_t addr;
+	uint64_t context[2];
+	uint64_t stream, size; /* as requested */
+	uint64_t pool[2];      /* 0, 0: the common one */
+};
+enum { TRACE_ALLOC = 0, TRACE_FREE_REQUESTED = 1 };
+
+/* A std::function<void(const TraceEntry &)> of libstdc++. */
+struct tracker {
+	uint64_t functor[2];
+	bool (*manager)(uint64_t *to, const uint64_t *from, int operation);
+	void (*invoker)(const uint64_t *functor, const struct trace_entry *entry);
+};
+enum { FUNCTION_CLONE = 2, FUNCTION_DESTROY = 3 };
+
+struct kept { /* a block of a private pool, allocated in a capture */
+	struct kept *chain;
+	uint64_t addr, capture;
+};
+static struct kept *kept[1024], *spare_kept;
+static uint64_t watched[DEVICES]; /* their addresses name the pools; not 0: told */
+static bool watch_over;
+
+static uint64_t capture_of(uint64_t stream)
+{
+	int (*ask)(uint64_t, int *, uint64_t *, void *, void *, void *) =
+		(int (*)(uint64_t, int *, uint64_t *, void *, void *, void *))krt_fn(KRT_API_cuStreamGetCaptureInfo_v2);
+	uint64_t id = 0;
+	int status = 0;
+
+	return ask(stream, &status, &id, NULL, NULL, NULL) || status != CU_STREAM_CAPTURE_STATUS_ACTIVE ? 0 : id;
+}
+
+static struct kept **kept_at(uint64_t addr)
+{
+	return &kept[krt_hash(1, &addr, sizeof addr) % (sizeof kept / sizeof *kept)];
+}
+
+static void keep(uint64_t addr, uint64_t capture)
+{
+	struct kept *k;
+
+	lock();
+	for (k = *kept_at(addr); k && k->addr != addr; k = k->chain)
+		;
+	if (!k) {
+		k = spare_kept;
+		if (k)
+			spare_kept = k->chain;
+		else
+			k = krt_alloc(sizeof *k);
+		if (k) {
+			k->addr = addr;
+			k->chain = *kept_at(addr);
+			*kept_at(addr) = k;
+		}
+	}
+	if (k)
+		k->capture = capture;
+	unlock();
+}
+
+/* The capture that a block was allocated in; forgotten with that. */
+static uint64_t unkeep(uint64_t addr)
+{
+	uint64_t capture = 0;
+
+	lock();
+	for (struct kept **p = kept_at(addr); *p; p = &(*p)->chain)
+		if ((*p)->addr == addr) {
+			struct kept *k = *p;
+
+			*p = k->chain;
+			capture = k->capture;
+			k->chain = spare_kept;
+			spare_kept = k;
+			break;
+		}
+	unlock();
+	return capture;
+}
+
+/* What no entry of PyTorch's can be: it is laid out otherwise. */
+static bool implausible(const struct trace_entry *t)
+{
+	return t->device < 0 || t->device >= DEVICES || !t->addr || t->addr % UNIT || t->addr >> 57 || t->size >> 47 ||
+	       t->pool[0] >> 40 || t->pool[1] >> 40 || (t->stream > 2 && t->stream < 4096);
+}
+
+/*
+ * What a capture allocates, and frees before it ends, is told while it goes on
+ * and so belongs to the graph.  After that its memory is the private pool's, which
+ * hands it to nobody but other graphs (and their warm-up runs) of that pool, and
+ * PyTorch answers for their order: frees and allocations there are not told.
+ */
+static void on_trace(const uint64_t *functor, const struct trace_entry *t)
+{
+	bool private;
+	uint64_t capture = 0;
+	char name[40];
+	int saved = errno;
+
+	(void)functor;
+	if (!krt_attached() || t->action < 0 || t->action > TRACE_FREE_REQUESTED ||
+	    __atomic_load_n(&watch_over, __ATOMIC_RELAXED))
+		return;
+	if (implausible(t)) {
+		__atomic_store_n(&watch_over, true, __ATOMIC_RELAXED);
+		krt_trouble(KRT_TROUBLE_INTERNAL);
+		krt_msg("torch: this PyTorch tells its blocks in a form that is not known: they are not seen any more");
+		return;
+	}
+	private = t->pool[0] || t->pool[1];
+	if (private)
+		capture = capture_of(t->stream);
+	if (t->action == TRACE_FREE_REQUESTED) {
+		if (!private || (unkeep(t->addr) == capture && capture))
+			krtsan_impl_block_free(t->addr);
+	} else if (!private || capture) {
+		if (private)
+			keep(t->addr, capture);
+		if (!__atomic_exchange_n(&watched[t->device], 1, __ATOMIC_RELAXED)) {
+			krt_format(name, sizeof name, "PyTorch, device %d", t->device);
+			krtsan_impl_pool_create((uintptr_t)&watched[t->device], 1, (uintptr_t)name);
+		}
+		krtsan_impl_block_alloc((uintptr_t)&watched[t->device], t->addr,
+					t->size < UNIT ? UNIT : (t->size + UNIT - 1) & ~(UNIT - 1), t->stream);
+	}
+	errno = saved;
+}
+
+static bool manage(uint64_t *to, const uint64_t *from, int operation)
+{
+	if (operation == FUNCTION_CLONE) {
+		to[0] = from[0];
+		to[1] = from[1];
+	}
+	return false;
+}
+
 /* --- what PyTorch calls ------------------------------------------------------------------------ */
 
 EXPORT int krtsan_torch_feed(void);
@@ -591,6 +741,7 @@ EXPORT void krtsan_torch_pool_end(int device, uint64_t id0, uint64_t id1);
 EXPORT void krtsan_torch_pool_release(int device, uint64_t id0, uint64_t id1);
 EXPORT unsigned krtsan_torch_stats(int device, int64_t *out, unsigned room);
 EXPORT void krtsan_torch_reset(int device, int peak);
+EXPORT void krtsan_torch_watch(void *allocator, unsigned slot);
 EXPORT void krtsan_torch_thrower(void (*fn)(const char *, const char *, uint32_t, const char *));
 
 /* Which feed KRTSAN_OPTIONS asks for.  Asked when PyTorch is imported, often before we attach. */
@@ -601,6 +752,18 @@ int krtsan_torch_feed(void)
 	krt_options_init(&o);
 	krt_options_parse(&o, secure_getenv("KRTSAN_OPTIONS"), NULL, 0);
 	return (int)o.torch;
+}
+
+/*
+ * Attaches the tracker to PyTorch's allocator: the function at this place of its
+ * virtual table takes a std::function, which is passed by reference.
+ */
+void krtsan_torch_watch(void *allocator, unsigned slot)
+{
+	struct tracker tracker = { .manager = manage, .invoker = on_trace };
+	void (*attach)(void *, struct tracker *) = (*(void (***)(void *, struct tracker *))allocator)[slot];
+
+	attach(allocator, &tracker);
 }
 
 /* c10's function that throws an error of PyTorch's: a C library cannot by itself. */

@@ -327,19 +327,21 @@ cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS)
 # --- the PyTorch feeds, on a fake PyTorch ----------------------------------------------
 TESTS += torch
 .PHONY: torch
-TORCH_PROGS := $(addprefix $(O)/testcases/,torch_alloc libtorch_spy.so faketorch/libc10_cuda.so)
+TORCH_PROGS := $(addprefix $(O)/testcases/,torch_alloc torch_notes faketorch/libc10_cuda.so faketorch/libtorch_cuda.so)
 ALL += $(TORCH_PROGS)
 $(O)/testcases/torch_alloc: testcases/cli/torch_alloc.c $(O)/sim/libcuda.so
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -Itestcases/common -pthread -MMD -MP -o $@ $< -L$(O)/sim -lcuda -ldl
-$(O)/testcases/libtorch_spy.so: testcases/cli/torch_spy.c
+$(O)/testcases/torch_notes: testcases/cli/torch_notes.c $(O)/libkrtcore.a
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -shared -o $@ $<
-$(O)/testcases/faketorch/libc10_cuda.so:
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a $(LDFLAGS)
+$(O)/testcases/faketorch/lib%_cuda.so: testcases/cli/faketorch/c10.cc
 	@mkdir -p $(@D)
-	$(Q)echo 'int c10_cuda_is_here;' | $(CC) -fPIC -shared -x c -o $@ -
+	$(call msg,CXX,$@)
+	$(Q)$(CXX) -std=c++17 -O1 -Wall -Wextra -fPIC -fvisibility=hidden -shared $(if $(filter c10,$*),-DNATIVE) \
+		-Wl,-soname,$(@F) -o $@ $<
 torch: $(O)/krtsan $(O)/libkrtsan.so $(TORCH_FILES) $(TORCH_PROGS)
 	$(Q)testcases/cli/torch.sh $(O)
 # --- end of the PyTorch feeds ------------------------------------------------------------

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two feeds that tell krtsan PyTorch's blocks (the pool interface of krtsan.h).
 
-watch    PyTorch's own allocator stays; the callbacks that its CUDA sanitizer uses
-         report each block, on the thread and at the moment of the call.
-replace  libkrtsan.so allocates instead (interposer/torch.c).
+watch    PyTorch's own allocator stays, and tells libkrtsan.so what it does.
+replace  libkrtsan.so allocates instead.
 
-A callback may run on any thread, with or without Python above it; the GIL is
-held.  It calls nothing that allocates on the device, and never raises."""
+Both are C (interposer/torch.c): nothing of Python runs when memory is allocated,
+since a callback that waits for the GIL with a lock of PyTorch's held would hang."""
 import ctypes
 import os
 import sys
-import threading
-
-UNIT = 512  # PyTorch's smallest block, and the unit of all
 
 
 def _say(text):
@@ -46,16 +42,24 @@ def install(torch):
         Replace(torch, lib).install()
 
 
-def _not_compiled(torch, *functions):
-    """torch.compile leaves our callbacks alone wherever they run."""
-    try:
-        from torch._C._dynamo import eval_frame
-        skip = eval_frame._FrameAction.SKIP
-        strategy = eval_frame._FrameExecStrategy(skip, skip)
-        for f in functions:
-            eval_frame.set_code_exec_strategy(f.__code__, strategy)
-    except (ImportError, AttributeError, TypeError):
-        pass
+def _loaded(name):
+    """A library of the process."""
+    return ctypes.CDLL(name, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+
+
+class _Info(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p), ("base", ctypes.c_void_p),
+                ("name", ctypes.c_char_p), ("at", ctypes.c_void_p)]
+
+
+def _symbol(address):
+    """Name and address of the symbol at or before an address, and the file that it lies in."""
+    info = _Info()
+    dladdr = ctypes.CDLL(None).dladdr
+    dladdr.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+    if not address or not dladdr(address, ctypes.byref(info)):
+        return b"", 0, b""
+    return info.name or b"", info.at or 0, info.file or b""
 
 
 def _replace(torch, name, make):
@@ -95,195 +99,73 @@ def _told(torch, lib):
         pass
 
 
-# Memory of private pools, outside of captures: nothing is told of it.
-_PRIVATE = -1
-
-
 class Watch:
-    """Blocks as PyTorch's allocator hands them out.
+    """PyTorch's own allocator, which tells libkrtsan.so each of its actions.
 
-    What a capture allocates, and frees before it ends, is told while it goes on and
-    so belongs to the graph.  After that the memory is the pool's, which hands it to
-    nobody but other graphs (and their warm-up runs) of the same pool, and PyTorch
-    answers for their order: frees and allocations there are not told."""
+    It does so through a virtual function that takes a tracker.  Where that lies in
+    the table, PyTorch's other allocator says, whose functions have names."""
+
+    MEMBERS = "action_ device_ addr_ context_ stream_ size_ mempool_".split()
+    TABLE = "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE"
+    ALLOCATOR = "_ZN3c104cuda20CUDACachingAllocator9allocatorE"
+    FUNCTION = b"27attachAllocatorTraceTracker"
 
     def __init__(self, torch, lib):
         self.torch, self.C, self.lib = torch, torch._C, lib
-        self.note_alloc = lib.krtsan_impl_block_alloc
-        self.note_free = lib.krtsan_impl_block_free
-        self.seen = {}      # device -> (allocations, bytes) that the statistics had told
-        self.captured = {}  # block of a private pool -> number of its capture, or _PRIVATE
-        self.capture = 0    # number of the capture under way, or of the last one
-        self.routed = []    # (pool, thread or None) whose allocations go to a private pool, eagerly
-        self.stream = {}    # thread -> stream given to caching_allocator_alloc
 
     def install(self):
-        torch, C = self.torch, self.C
-        _told(torch, self.lib)
-        settings = os.environ.get("PYTORCH_ALLOC_CONF", "") + os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "")
-        if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING") or "cudaMallocAsync" in settings:
-            return  # each tensor is an allocation of the driver's, which krtsan sees
+        _told(self.torch, self.lib)
+        # The allocator takes trackers once it is there: when CUDA has been initialised.
+        self.torch.cuda._lazy_call(self.attach)
+
+    def attach(self):
         try:
-            from importlib import import_module
-            trace = import_module("torch.cuda._gpu_trace")
-            on_alloc = trace.register_callback_for_memory_allocation
-            on_free = trace.register_callback_for_memory_deallocation
-            activate, self.stats = C._activate_gpu_trace, C._cuda_memoryStats
-            self.raw_stream, self.device = C._cuda_getCurrentRawStream, C._cuda_getDevice
-            self.in_capture = C._cuda_isCurrentStreamCapturing
-        except (ImportError, AttributeError) as error:
-            _say("PyTorch %s has no allocation callbacks (%s); --torch=replace may do" %
-                 (torch.__version__, error))
+            if self.C._cuda_getAllocatorBackend() != "native":
+                return  # each tensor is an allocation of the driver's, or of the program's own allocator
+            self.compare()
+            allocator = ctypes.c_void_p.in_dll(_loaded("libc10_cuda.so"), self.ALLOCATOR).value
+            self.lib.krtsan_torch_watch.argtypes = [ctypes.c_void_p, ctypes.c_uint]
+            self.lib.krtsan_torch_watch.restype = None
+            self.lib.krtsan_torch_watch(allocator, self.slot(allocator))
+        except Exception as error:
+            _say("PyTorch %s cannot be watched: %s; --torch=replace may do" % (self.torch.__version__, error))
+
+    def slot(self, allocator):
+        table = ctypes.addressof(ctypes.c_void_p.in_dll(_loaded("libtorch_cuda.so"), self.TABLE)) + 16
+        native = ctypes.c_void_p.from_address(allocator).value
+        for i in range(100):
+            function = ctypes.c_void_p.from_address(table + 8 * i).value
+            name, at, _ = _symbol(function)
+            if at == function and self.FUNCTION in name and name.startswith(b"_ZN5torch4cuda22CUDAPluggable"):
+                if b"St8function" not in name:
+                    break
+                _, _, file = _symbol(ctypes.c_void_p.from_address(native + 8 * i).value)
+                if not file.endswith(b"/libc10_cuda.so"):
+                    break
+                return i
+        raise LookupError("its allocator has no trace trackers")
+
+    def compare(self):
+        """The members of TraceEntry that we look at lie where we think."""
+        import re
+        folder = os.path.join(os.path.dirname(self.torch.__file__), "include", "c10")
+        for name in ("cuda/CUDACachingAllocator.h", "core/CachingDeviceAllocator.h"):
+            try:
+                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as f:
+                    text = f.read()
+            except OSError:
+                continue
+            entry = re.search(r"struct TraceEntry\w* \{(.*?)\n\};", text, re.S)
+            if not entry:
+                continue
+            members = re.findall(r"^\s+[\w:<>\s*]+?\b(\w+_)(?:\{\})?;", entry.group(1), re.M)
+            actions = re.search(r"enum Action\w*\s*\{(.*?)\}", entry.group(1), re.S)
+            actions = re.findall(r"^\s+(\w+)", re.sub(r"//.*", "", actions.group(1)), re.M) if actions else []
+            if members[:len(self.MEMBERS)] != self.MEMBERS or actions[:2] not in ([], ["ALLOC", "FREE_REQUESTED"]):
+                raise LookupError("its trace entries are laid out otherwise: %s" % " ".join(members + actions[:3]))
             return
-        _not_compiled(torch, Watch.on_alloc, Watch.on_free, Watch.size, Watch.block_of, Watch.is_private, _pool)
-        self.follow_captures()
-        self.follow_pools()
-        self.follow_checkpoints()
-        self.follow_streams()
-        on_alloc(self.on_alloc)
-        on_free(self.on_free)
-        activate()
-
-    # -- what changes without callbacks --
-
-    def follow_captures(self):
-        """Two captures in a row are two."""
-        graph = getattr(self.torch.cuda, "CUDAGraph", None)
-        real = getattr(graph, "capture_begin", None)
-        if not real:
-            return
-        from functools import wraps
-        feed = self
-
-        @wraps(real)
-        def capture_begin(self, *args, **kwargs):
-            feed.capture += 1
-            return real(self, *args, **kwargs)
-
-        graph.capture_begin = capture_begin
-
-    def follow_pools(self):
-        def begin(real, everyone):
-            def begin_allocate(device, pool, *args):
-                result = real(device, pool, *args)
-                self.routed.append((tuple(pool), None if everyone else threading.get_ident()))
-                return result
-            return begin_allocate
-
-        def end(real):
-            def end_allocate(device, *args):
-                for i in reversed(range(len(self.routed))):
-                    if not args or self.routed[i][0] == tuple(args[0]):
-                        del self.routed[i]
-                        break
-                return real(device, *args)
-            return end_allocate
-
-        _replace(self.torch, "_cuda_beginAllocateToPool", lambda real: begin(real, True))
-        _replace(self.torch, "_cuda_beginAllocateCurrentThreadToPool", lambda real: begin(real, False))
-        _replace(self.torch, "_cuda_beginAllocateCurrentStreamToPool", lambda real: begin(real, False))
-        _replace(self.torch, "_cuda_endAllocateToPool", end)
-        _replace(self.torch, "_cuda_endAllocateCurrentStreamToPool", end)
-
-    def follow_checkpoints(self):
-        """Cudagraph trees set a pool back to what it was."""
-        def follow(real):
-            def set_state(device, *args):
-                result = real(device, *args)
-                self.seen.pop(device, None)
-                try:
-                    for s in self.segments():
-                        if s["device"] == device and tuple(s.get("segment_pool_id", (0, 0))) != (0, 0):
-                            at = s["address"]
-                            for b in s["blocks"]:
-                                if b["state"] == "active_allocated":
-                                    self.captured.setdefault(at, _PRIVATE)
-                                at += b["size"]
-                except Exception:
-                    pass
-                return result
-            return set_state
-
-        _replace(self.torch, "_cuda_setCheckpointPoolState", follow)
-
-    def follow_streams(self):
-        """The stream of an allocation that names one."""
-        def follow(real):
-            def raw_alloc(size, stream):
-                thread = threading.get_ident()
-                self.stream[thread] = stream
-                try:
-                    return real(size, stream)
-                finally:
-                    self.stream.pop(thread, None)
-            return raw_alloc
-
-        _replace(self.torch, "_cuda_cudaCachingAllocator_raw_alloc", follow)
-
-    # -- the callbacks --
-
-    def segments(self):
-        snapshot = self.C._cuda_memorySnapshot
-        try:
-            return snapshot(None)["segments"]
-        except TypeError:
-            return snapshot()["segments"]
-
-    def block_of(self, ptr, device):
-        for s in self.segments():
-            if s["device"] == device and s["address"] <= ptr < s["address"] + s["total_size"]:
-                at = s["address"]
-                for b in s["blocks"]:
-                    if at == ptr:
-                        return b["size"]
-                    at += b["size"]
-        return 0
-
-    def size(self, ptr, device):
-        """The statistics tell it if they grew by one allocation since we looked, else the snapshot."""
-        s = self.stats(device)
-        now = s["allocation"]["all"]["allocated"], s["allocated_bytes"]["all"]["allocated"]
-        last = self.seen.get(device)
-        self.seen[device] = now
-        if last and now[0] - last[0] == 1 and now[1] > last[1]:
-            return now[1] - last[1]
-        return self.block_of(ptr, device) or UNIT
-
-    def is_private(self):
-        thread = threading.get_ident()
-        for _, owner in self.routed:
-            if owner is None or owner == thread:
-                return True
-        return False
-
-    def on_alloc(self, ptr):
-        try:
-            device = self.device()
-            stream = self.stream.get(threading.get_ident()) if self.stream else None
-            if stream is None:
-                stream = self.raw_stream(device)
-            size = self.size(ptr, device)
-            if self.in_capture():
-                self.captured[ptr] = self.capture
-            elif self.routed and self.is_private():
-                self.captured[ptr] = _PRIVATE
-                return
-            elif self.captured:
-                self.captured.pop(ptr, None)
-            self.note_alloc(_pool(self.lib, device), ptr, size, stream)
-        except Exception:
-            pass
-
-    def on_free(self, ptr):
-        try:
-            number = self.captured.get(ptr)
-            if number is not None:
-                if number != self.capture or not self.in_capture():
-                    return
-                del self.captured[ptr]
-            self.note_free(ptr)
-        except Exception:
-            pass
+        if not self.torch.__version__.startswith("2.11."):
+            raise LookupError("its trace entries are not known")
 
 
 class Replace:

@@ -18,6 +18,7 @@ python=$(python3 -c 'import sys; print(sys.executable)')
 prog=$here/faketorch/prog.py
 export PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH="$here/faketorch"
+export FAKETORCH="$build/testcases/faketorch"
 passed=0
 failed=0
 
@@ -50,9 +51,18 @@ for f in watch replace; do
 done
 
 # What the watch feed tells: every block with its size and stream, in order.
-timeout 60 env TORCH_SPY="$work/told" LD_PRELOAD="$build/testcases/libtorch_spy.so" "$build/krtsan" run --sim --torch -- \
-	"$python" "$prog" sizes >out 2>err
-check "torch watch: sizes, streams, captures, checkpoints" "$(diff out told 2>&1 | head -n 5)"
+timeout 60 "$build/krtsan" record --sim --torch -o told -- "$python" "$prog" sizes >out 2>err
+"$build/testcases/torch_notes" told >notes
+check "torch watch: sizes, streams, captures, private pools" "$(diff out notes 2>&1 | head -n 5)"
+feed watch "$python" "$prog" nonsense
+check "torch watch: entries laid out otherwise" "$([ $rc = 0 ] && grep -q '"verdict": "inconclusive"' r.json && grep -q 'goes on' out || echo "exit code $rc")"
+sed 's/size_t size_;/int32_t size_;/; s/  size_t addr_/  int other_;\n  size_t addr_/' \
+	"$here/faketorch/torch/include/c10/cuda/CUDACachingAllocator.h" >header
+cp -r "$here/faketorch" otherwise && mv header otherwise/torch/include/c10/cuda/CUDACachingAllocator.h
+PYTHONPATH=$work/otherwise
+feed watch "$python" "$work/otherwise/prog.py" stats
+check "torch watch: a header that says otherwise" "$([ $rc = 0 ] && has 'cannot be watched: its trace entries are laid out' || echo "exit code $rc")"
+PYTHONPATH=$here/faketorch
 
 # Refused by name of the other feed.
 for c in benchmark compiled worker; do
@@ -120,15 +130,12 @@ printf '#!%s -I\nprint(1)\n' "$python" >script
 chmod +x script
 feed watch ./script
 check "torch told of a script's first line" "$(has 'will not load the PyTorch feed' || echo 'not told')"
-FAKETORCH_LIB=$build/testcases/faketorch/libc10_cuda.so
-export FAKETORCH_LIB
 feed watch sh -c "exec \"$python\" -S \"$prog\" stats"
 check "torch feed that did not report" "$(has 'its feed did not report' || echo 'not told')"
 feed watch "$python" "$prog" stats
 check "torch feed that did" "$(has 'its feed did not report' && echo 'told that it did not')"
 feed replace "$python" "$prog" stats
 check "torch feed replace that did" "$(has 'its feed did not report' && echo 'told that it did not')"
-unset FAKETORCH_LIB
 "$build/krtsan" run --torch=nonsense -- true >out 2>err
 check "torch=nonsense" "$([ $? = 125 ] && has 'off|watch|replace' || echo 'not refused')"
 
@@ -179,11 +186,10 @@ pool 1 RMM
 alloc 0x7e0000002000 300 0x80
 free 0x7e0000002000
 EOT
-rm -f told
-timeout 60 env TORCH_SPY="$work/told" LD_PRELOAD="$build/testcases/libtorch_spy.so" "$build/krtsan" run --sim -- \
-	"$python" recipe.py >out 2>err
+timeout 60 "$build/krtsan" record --sim -o told -- "$python" recipe.py >out 2>err
 rc=$?
-check "recipes of the README" "$([ $rc = 0 ] || echo "exit code $rc"; diff recipe.want told 2>&1 | head -n 5)"
+"$build/testcases/torch_notes" told >notes
+check "recipes of the README" "$([ $rc = 0 ] || echo "exit code $rc"; diff recipe.want notes 2>&1 | head -n 5)"
 native recipe.py
 check "recipes without krtsan" "$([ $want = 1 ] && grep -q 'IndexError' native.err || cat native.err)"
 

@@ -335,59 +335,63 @@ def cupy_pool():
     cupy.cuda.runtime.deviceSynchronize()
 
 
+def busy_threads():
+    """Backward passes on threads with streams of their own, blocks handed between streams."""
+    results = {}
+
+    def work(k):
+        torch.manual_seed(k)
+        model, s, side = mlp(), torch.cuda.Stream(), torch.cuda.Stream()
+        total = 0.0
+        with torch.cuda.stream(s):
+            s.wait_stream(torch.cuda.default_stream())
+            for i in range(60):
+                x = torch.full((32, 256), 0.01 * (i + k), device=dev)
+                model(x).square().mean().backward()
+                side.wait_stream(s)
+                with torch.cuda.stream(side):
+                    y = x * 2
+                x.record_stream(side)
+                s.wait_stream(side)
+                y.record_stream(s)
+                del x
+                z = y + 1
+                if i % 20 == 0:
+                    torch.cuda.empty_cache()
+            s.synchronize()
+            total = float(z.sum())
+        results[k] = total
+
+    ts = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    [t.start() for t in ts]
+    [t.join() for t in ts]
+    print(["%.2f" % results[k] for k in sorted(results)])
+
+
 def probe():
-    """What this PyTorch offers to the feeds, and whether the sizes come out right."""
+    """What this PyTorch offers to the feeds."""
+    import importlib.util
+    import os
     C = torch._C
     print("torch", torch.__version__, "cuda", torch.version.cuda, "python", sys.version.split()[0])
-    for name in ("_activate_gpu_trace _cuda_memoryStats _cuda_memorySnapshot _cuda_getCurrentRawStream "
-                 "_cuda_getDevice _cuda_isCurrentStreamCapturing _cuda_setCheckpointPoolState "
-                 "_cuda_getCheckpointState _cuda_customAllocator _cuda_changeCurrentAllocator "
-                 "_cuda_cudaCachingAllocator_raw_alloc _set_cudnn_benchmark _cuda_emptyCache "
-                 "_cuda_resetPeakMemoryStats _cuda_resetAccumulatedMemoryStats").split():
-        if not hasattr(C, name):
-            print("  lacks torch._C." + name)
-    from torch._C._dynamo import eval_frame
-    strategy = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
-    print("  skipped by torch.compile:", eval_frame.set_code_exec_strategy(probe.__code__, strategy) is None)
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/torch/krtsan_torch.py")
+    spec = importlib.util.spec_from_file_location("feed", folder)
+    feed = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(feed)
+    torch.cuda.init()
+    watch = feed.Watch(torch, None)
     import ctypes
+    try:
+        allocator = ctypes.c_void_p.in_dll(feed._loaded("libc10_cuda.so"), watch.ALLOCATOR).value
+        print("  backend %s, tracker at place %d of the table" % (C._cuda_getAllocatorBackend(), watch.slot(allocator)))
+    except Exception as e:
+        print("  no tracker:", type(e).__name__, e)
+    try:
+        print("  trace entries as known:", watch.compare() is None)
+    except Exception as e:
+        print("  trace entries:", e)
     nop = ctypes.cast(ctypes.CFUNCTYPE(None)(lambda: None), ctypes.c_void_p).value
-    a = C._cuda_customAllocator(nop, nop)
-    print("  allocator object:", [n for n in dir(a) if n.startswith("set_")])
-    from torch.cuda import _gpu_trace
-    sizes, frees, times = [], [], []
-
-    def on_alloc(p):
-        begin = time.perf_counter()
-        s = C._cuda_memoryStats(0)
-        C._cuda_getCurrentRawStream(0), C._cuda_getDevice()
-        times.append(time.perf_counter() - begin)
-        sizes.append((p, s["allocation"]["all"]["allocated"], s["allocated_bytes"]["all"]["allocated"]))
-
-    _gpu_trace.register_callback_for_memory_allocation(on_alloc)
-    _gpu_trace.register_callback_for_memory_deallocation(frees.append)
-    C._activate_gpu_trace()
-    wanted = [1, 512, 513, 100000, 1 << 20, (1 << 20) + 1, 5 << 20, 30 << 20]
-    held = [torch.empty(n, dtype=torch.uint8, device=dev) for n in wanted]
-    last = (0, 0)
-    print("  blocks:", [(w, s[1] - o[1], s[2] - o[2]) for w, s, o in
-                        zip(wanted, sizes, [(0, 0, 0)] + sizes)])
-    try:
-        seg = C._cuda_memorySnapshot(None)["segments"]
-    except TypeError:
-        seg = C._cuda_memorySnapshot()["segments"]
-    print("  segment keys:", sorted(seg[0]), "block keys:", sorted(seg[0]["blocks"][0]))
-    del held
-    print("  allocations %d frees %d; statistics %.1f us a call" %
-          (len(sizes), len(frees), sum(times) / len(times) * 1e6))
-    begin = time.perf_counter()
-    try:
-        C._cuda_memorySnapshot(None)
-    except TypeError:
-        C._cuda_memorySnapshot()
-    print("  snapshot %.1f us" % ((time.perf_counter() - begin) * 1e6))
-    model = torch.nn.Linear(64, 64).to(dev)
-    model(torch.ones(8, 64, device=dev)).sum().backward()
-    print("  with backward: allocations %d frees %d" % (len(sizes), len(frees)))
+    print("  allocator object:", [n for n in dir(C._cuda_customAllocator(nop, nop)) if n.startswith("set_")])
     for m in ("triton", "cupy", "rmm"):
         try:
             print("  %s %s" % (m, __import__(m).__version__))

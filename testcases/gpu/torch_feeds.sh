@@ -124,6 +124,9 @@ refused "reduce-overhead" compiled
 both "memory statistics" $S -- stats
 both "out of memory" $S -- out_of_memory
 both "threads" $S -- threads
+t "threads, again" watch $S -- threads
+t "threads, once more" watch $S -- threads
+both "busy threads" $S -- busy_threads
 both "DataLoader workers" $S -- loader
 both "child processes" $S -- children
 t "cudnn.benchmark" watch $S -- benchmark

@@ -151,23 +151,15 @@ def compiled():
 
 
 def sizes():
-    """Prints what the feed must have told; the callbacks of two threads cross."""
+    """Prints what the feed must have told."""
     told = []
 
     def tell(t, stream=0):
-        told.append("alloc %#x %d %#x" % (t, torch._allocator.live[t][0], stream))
+        told.append("alloc %#x %d 0x%x" % (t, torch._allocator.live[t][0], stream))
         return t
 
     first = [torch.empty(n) for n in (1, 512, 513, 100000, 3 << 20)]
     [tell(t.data_ptr()) for t in first]
-    # Two allocations are done before either is told: the statistics do not say whose is which.
-    fire, late = torch.cuda._gpu_trace.fire, []
-    torch.cuda._gpu_trace.fire = lambda *args: late.append(args)
-    two = [torch.empty(700), torch.empty(5000)]
-    torch.cuda._gpu_trace.fire = fire
-    [fire(*args) for args in late]
-    [tell(t.data_ptr()) for t in two]
-    torch._C._cuda_resetAccumulatedMemoryStats(0)
     [tell(t.data_ptr()) for t in [torch.empty(600)]]
     told.append("free %s" % told[-1].split()[1])
     s = torch.cuda.Stream()
@@ -176,49 +168,43 @@ def sizes():
         tell(x.data_ptr(), s.handle)
     tell(torch._C._cuda_cudaCachingAllocator_raw_alloc(2000, s.handle), s.handle)
     # In a capture: frees belong to the graph; those that come later are not told.
-    g = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(g, s):
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), s):
         t = torch.empty(1000)
         tell(t.data_ptr(), s.handle)
         told.append("free %#x" % t.data_ptr())
         del t
         u = torch.empty(800)
         tell(u.data_ptr(), s.handle)
-    del u
+        told.append("free %#x" % x.data_ptr())  # not the graph's
+        del x
+    with torch.cuda.graph(torch.cuda.CUDAGraph(), s):
+        del u  # of another capture
+        w = torch.empty(1200)
+        tell(w.data_ptr(), s.handle)
+    del w
     with torch.cuda.stream(s):
         v = torch.empty(800)
         tell(v.data_ptr(), s.handle)
-    # A pool set back to an earlier state, without callbacks: its memory is not told of any more.
-    def checkpoint():
-        torch.cuda._gpu_trace.active = False
-        torch._allocator.delete(w.data_ptr())
-        w.at = torch._allocator.malloc(4000, s.handle)
-        torch.cuda._gpu_trace.active = True
-
-    with torch.cuda.graph(torch.cuda.CUDAGraph(), s):
-        w = torch.empty(1200)
-        tell(w.data_ptr(), s.handle)
-        torch._C._cuda_setCheckpointPoolState(0, checkpoint)
-    del w
-    # Eager allocations in a private pool, of this thread; another thread's are told.
-    torch._C._cuda_beginAllocateCurrentThreadToPool(0, (0, 9))
+    # Eager allocations in a private pool.
+    torch.cuda._eager_pool = 9
     quiet = torch.empty(2200)
-    import threading
-    other = []
-    thread = threading.Thread(target=lambda: other.append(torch.empty(3300)))
-    thread.start()
-    thread.join()
-    tell(other[0].data_ptr())
-    torch._C._cuda_endAllocateToPool(0, (0, 9))
+    torch.cuda._eager_pool = None
     del quiet
-    tell(v.data_ptr(), s.handle)
-    told[-1] = "free %#x" % v.data_ptr()
+    told.append("free %#x" % v.data_ptr())
     del v
-    print("pool 1 PyTorch, device 0")
+    print("pool 1 PyTorch, device 0\npool 1 PyTorch, device 0")
     print("\n".join(told))
     sys.stdout.flush()
     import os
-    os._exit(0)
+    os.kill(os.getpid(), 9)
+
+
+def nonsense():
+    """An entry that is laid out otherwise stops the feed, and nothing else."""
+    torch.empty(1000)
+    torch._c10.fake_trace(0, 0x123, 100, 0, 0)
+    torch.empty(1000)
+    print("goes on")
 
 
 def threads():

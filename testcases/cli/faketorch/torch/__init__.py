@@ -9,6 +9,9 @@ from types import SimpleNamespace
 __version__ = "2.11.0+fake"
 version = SimpleNamespace(cuda="13.0")
 _driver = ctypes.CDLL("libcuda.so.1")
+_c10 = ctypes.CDLL(os.environ["FAKETORCH"] + "/libc10_cuda.so", mode=ctypes.RTLD_GLOBAL)
+_c10.fake_trace.argtypes = [ctypes.c_int] + 4 * [ctypes.c_uint64]
+ctypes.CDLL(os.environ["FAKETORCH"] + "/libtorch_cuda.so")
 u64, ref = ctypes.c_uint64, ctypes.byref
 
 
@@ -35,10 +38,16 @@ class _Native:
         s["allocated" if n > 0 else "freed"] += abs(n)
 
     def pool(self, stream):
+        if cuda._eager_pool is not None:
+            return cuda._eager_pool
         return cuda._capture_pool if cuda._capture_pool is not None and stream == cuda._capture_stream else "default"
 
+    def trace(self, action, at, size, key):
+        """Told with the pool, under the allocator's lock in the real one."""
+        _c10.fake_trace(action, at, size, key[1] or 0, key[0] if isinstance(key[0], int) else 0)
+
     def malloc(self, size, stream):
-        size = max(512, (size + 511) // 512 * 512)
+        asked, size = size, max(512, (size + 511) // 512 * 512)
         pool = self.pool(stream)
         key = pool, stream
         for i, (at, room) in enumerate(self.free.setdefault(key, [])):
@@ -56,15 +65,15 @@ class _Native:
         del self.free[key][i]
         if room > size:
             self.free[key].insert(i, (at + size, room - size))
-        self.live[at] = size, key
+        self.live[at] = size, key, asked
         self.count("allocation", 1)
         self.count("allocated_bytes", size)
-        cuda._gpu_trace.fire("MemoryAllocationCallbacks", at)
+        self.trace(0, at, asked, key)
         return at
 
     def delete(self, at):
-        cuda._gpu_trace.fire("MemoryDeallocationCallbacks", at)
-        size, key = self.live.pop(at)
+        size, key, asked = self.live.pop(at)
+        self.trace(1, at, asked, key)
         self.count("allocation", -1)
         self.count("allocated_bytes", -size)
         self.free[key].insert(0, (at, size))
@@ -129,44 +138,22 @@ def _stats(device):
     return {k: {p: dict(v) for p in ("all", "small_pool", "large_pool")} for k, v in _allocator.stat.items()}
 
 
-def _snapshot(pool=None):
-    a = _allocator
-    segments = []
-    for at, room, stream in a.segments:
-        cuts = sorted([(b, s, "active_allocated") for b, (s, _) in a.live.items() if at <= b < at + room] +
-                      [(b, s, "inactive") for blocks in a.free.values() for b, s in blocks if at <= b < at + room])
-        private = any(isinstance(key[0], int) for b, (_, key) in a.live.items() if at <= b < at + room)
-        segments.append(dict(device=0, address=at, total_size=room, stream=stream,
-                             segment_pool_id=(0, 1 if private else 0),
-                             blocks=[dict(size=s, state=t) for _, s, t in cuts]))
-    return dict(segments=segments, device_traces=[])
-
-
 def _reset(device, peak):
     _stats(device)
     for s in _allocator.stat.values():
         s.update(peak=s["current"]) if peak else s.update(allocated=0, freed=0)
 
 
-if os.environ.get("FAKETORCH_LIB"):  # as if PyTorch's CUDA library were loaded
-    ctypes.CDLL(os.environ["FAKETORCH_LIB"])
-skipped = []
 _C = SimpleNamespace(
-    _dynamo=SimpleNamespace(eval_frame=SimpleNamespace(skip_code=skipped.append)),
-    _activate_gpu_trace=lambda: setattr(cuda._gpu_trace, "active", True),
+    _cuda_getAllocatorBackend=lambda: "native" if isinstance(_allocator, _Native) else "pluggable",
     _cuda_getDevice=lambda: 0,
-    _cuda_getCurrentRawStream=lambda device: cuda._current,
-    _cuda_isCurrentStreamCapturing=lambda: cuda._capture_pool is not None and cuda._current == cuda._capture_stream,
     _cuda_memoryStats=_stats,
-    _cuda_memorySnapshot=_snapshot,
+    _cuda_memorySnapshot=lambda pool=None: {},
     _cuda_resetPeakMemoryStats=lambda device: _reset(device, True),
     _cuda_resetAccumulatedMemoryStats=lambda device: _reset(device, False),
     _cuda_customAllocator=_Pluggable,
     _cuda_changeCurrentAllocator=_change,
     _cuda_cudaCachingAllocator_raw_alloc=lambda size, stream: _allocator.malloc(size, stream),
-    _cuda_setCheckpointPoolState=lambda device, *args: args[0]() if args else None,
-    _cuda_beginAllocateCurrentThreadToPool=lambda device, pool: None,
-    _cuda_endAllocateToPool=lambda device, pool: None,
     _cuda_getCheckpointState=lambda device, pool: None,
     _set_cudnn_benchmark=lambda on: None,
 )

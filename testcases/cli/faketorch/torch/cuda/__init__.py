@@ -3,13 +3,13 @@ import contextlib
 import ctypes
 
 import torch
-from torch.cuda import _gpu_trace  # noqa: F401
 
 _initialized = False
 _queued = []
 _current = 0
 _capture_pool = None
 _capture_stream = 0
+_eager_pool = None
 _pools = 0
 
 
