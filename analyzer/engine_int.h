@@ -280,8 +280,10 @@ struct krt_touch {
 /* Rows and slices without gaps become one. */
 void krt_shape_join(struct krt_shape *s);
 void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s);
-/* A kernel's parameter holds `addr`; plain: the parameter is exactly that pointer. */
-void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain);
+/* A kernel's parameter holds `addr`; plain: the parameter is exactly that pointer;
+ * list: it may be a list of addresses. */
+void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain,
+		       bool list);
 /* The CPU reads or writes [addr, addr+len). */
 void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
 		    bool write);
@@ -326,7 +328,7 @@ void krt_reuse_touch(struct krt_engine *e, const struct krt_reuse *r, struct krt
 		     uint64_t from, uint64_t end);
 /* The same of a kernel that is given addr; plain: as a parameter of its own. */
 void krt_reuse_pointer(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-		       uint64_t addr, bool plain);
+		       uint64_t addr, bool plain, bool list);
 /* For a sweep of a `past`: is the access over?  Else its owner's block is kept. */
 bool krt_past_settled(void *user, const struct krt_access *a);
 /* After all of them. */
@@ -343,6 +345,8 @@ void krt_launch_note(struct krt_engine *e, const struct krt_call *c);
 /* Id of the kernel that a launch names, 0: not known. */
 uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c);
 /* What a kernel touches, by the first tier that tells: see invoke.c. */
+/* A parameter of more bytes may be a list of addresses, of which a launch fills in some. */
+#define KRT_LIST_FROM 1024
 struct krt_kernel_access {
 	uint64_t addr, len; /* len 0: a pointer of which nothing else is known */
 	unsigned kind;	    /* enum krt_access_kind */

@@ -713,7 +713,8 @@ static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint
 /* What a former owner of the bytes did for sure. */
 static void seed_past(void *user, const struct krt_access *a, uint64_t from, uint64_t end)
 {
-	if (a->know != KRT_KNOW_POINTER && a->know != KRT_KNOW_WORD && a->know != KRT_KNOW_REACH)
+	if (a->know != KRT_KNOW_POINTER && a->know != KRT_KNOW_WORD && a->know != KRT_KNOW_REACH &&
+	    a->know != KRT_KNOW_START)
 		seed_one(user, a, from, end);
 }
 

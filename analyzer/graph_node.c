@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STRAY_FROM 1024 /* bytes: lists of addresses, of which a launch fills in some */
 #define ROWS_MAX 4096 /* of one access that leaves its allocation */
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -458,7 +457,7 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 		.kind = (uint8_t)k->kind,
 		.know = (uint8_t)k->know,
 		.role = KRT_GROLE_KERNEL,
-		.stray = k->know == KRT_KNOW_WORD && k->within > STRAY_FROM};
+		.stray = k->know == KRT_KNOW_WORD && k->within > KRT_LIST_FROM};
 
 	add_line(b, &a, k->addr, k->len ? k->len : 1);
 }

@@ -264,7 +264,8 @@ static void touch_access(void *user, const struct krt_kernel_access *a)
 	if (a->len)
 		krt_touch_shape(o->e, &t, &s);
 	else
-		krt_touch_pointer(o->e, o->op, a->addr, a->know == KRT_KNOW_POINTER);
+		krt_touch_pointer(o->e, o->op, a->addr, a->know == KRT_KNOW_POINTER,
+				  a->within > KRT_LIST_FROM);
 }
 
 static void spin(void *user, const struct krt_kernel_access *a)

@@ -136,6 +136,7 @@ const char *krt_know_text(unsigned know)
 		return "scan";
 	case KRT_KNOW_WORD:
 	case KRT_KNOW_REACH:
+	case KRT_KNOW_START:
 		return "scan";
 	}
 	return "api";
@@ -384,8 +385,9 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 	side->loose = op->loose;
 	side->seq = op->seq;
 	side->host = !op->stream;
-	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD || know == KRT_KNOW_REACH;
-	side->word = know == KRT_KNOW_WORD;
+	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD ||
+		     know == KRT_KNOW_REACH || know == KRT_KNOW_START;
+	side->word = know == KRT_KNOW_WORD || know == KRT_KNOW_START;
 	out->what = what;
 	out->api = take(e, side->api);
 	out->kernel = k ? take(e, k->name) : NULL;

@@ -73,7 +73,7 @@ void krt_users_prune(struct krt_heap *h, struct krt_users *u,
 }
 
 void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info *op, unsigned sort,
-		    uint64_t anchor, uint32_t block)
+		    uint64_t anchor, uint32_t block, bool list)
 {
 	struct krt_user *at = NULL;
 
@@ -94,6 +94,7 @@ void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info 
 	at->op = op;
 	at->anchor = anchor;
 	at->block = block;
+	at->list = list;
 	if (anchor < at->lowest)
 		at->lowest = anchor;
 }

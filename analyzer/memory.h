@@ -60,6 +60,7 @@ struct krt_user {
 	uint64_t lowest; /* of all of its domain and sort */
 	uint32_t block;	 /* serial of the block that the pointer is in, 0: in none */
 	uint8_t sort;
+	bool list; /* KRT_USER_WORD: the word lay in a parameter that may be a list of addresses */
 };
 struct krt_users {
 	struct krt_user *user;
@@ -278,7 +279,7 @@ void krt_names_drop(struct krt_memory *m, uint64_t from, uint64_t end);
 
 /* Remembers op as the newest of its domain and sort; forgets what settled() says may go. */
 void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info *op, unsigned sort,
-		    uint64_t anchor, uint32_t block);
+		    uint64_t anchor, uint32_t block, bool list);
 void krt_users_prune(struct krt_heap *h, struct krt_users *u,
 		     bool (*drop)(void *user, struct krt_op_info *op), void *user);
 void krt_users_clear(struct krt_heap *h, struct krt_users *u);

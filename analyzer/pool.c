@@ -426,7 +426,8 @@ static void fold_block(struct krt_engine *e, struct krt_block *b)
 			a.know = KRT_KNOW_REACH;
 			each_piece(e, is_host(b), higher(u->lowest + 1, from), end, add_piece, &a);
 		} else if (u->sort == KRT_USER_WORD) {
-			a.know = KRT_KNOW_WORD;
+			a.know = u->anchor == from && !u->list ? KRT_KNOW_START
+							       : KRT_KNOW_WORD;
 			each_piece(e, is_host(b), higher(u->lowest, from), end, add_piece, &a);
 		}
 	}
@@ -563,7 +564,8 @@ static void block_resize(struct krt_engine *e, const struct krt_call *c)
 		for (uint32_t i = 0; i < b->users.count; i++) {
 			const struct krt_user *u = &b->users.user[i];
 
-			krt_users_note(&e->heap, &lost->users, u->op, u->sort, u->lowest, lost->serial);
+			krt_users_note(&e->heap, &lost->users, u->op, u->sort, u->lowest, lost->serial,
+				       u->list);
 		}
 		lost->refs++;
 		lost->made = b->made;
@@ -686,7 +688,8 @@ struct reuse {
 
 static bool inexact(unsigned know)
 {
-	return know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD || know == KRT_KNOW_REACH;
+	return know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD || know == KRT_KNOW_REACH ||
+	       know == KRT_KNOW_START;
 }
 
 static bool unordered(const struct reuse *u, const struct krt_op_info *prev,
@@ -722,7 +725,8 @@ static enum krt_confidence how_sure(const struct reuse *u, const struct krt_acce
 	if (!old || !handed || cpu_writes(u->mem)) {
 		if (!inexact(r->know) && !inexact(prev->know))
 			return old && !old->freed.seq ? KRT_LIKELY : KRT_CERTAIN;
-		if (prev->know == KRT_KNOW_REACH || (inexact(r->know) && inexact(prev->know)))
+		if (prev->know == KRT_KNOW_REACH || r->know == KRT_KNOW_START ||
+		    prev->know == KRT_KNOW_START || (inexact(r->know) && inexact(prev->know)))
 			return KRT_POSSIBLE;
 		if (inexact(r->know))
 			return prev->kind == KRT_ACC_WRITE && u->anchor >= from && u->anchor < end
@@ -730,6 +734,12 @@ static enum krt_confidence how_sure(const struct reuse *u, const struct krt_acce
 				       : KRT_POSSIBLE;
 		return r->kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
 	}
+	/*
+	 * A framework's kernels take their pointers inside a struct.  A word that is the very
+	 * first byte of a block is hardly a number, yet may go unused.
+	 */
+	if (r->know == KRT_KNOW_START || prev->know == KRT_KNOW_START)
+		return KRT_LIKELY;
 	if (prev->know == KRT_KNOW_REACH || (inexact(r->know) && (u->anchor < from || u->anchor >= end)))
 		return KRT_LIKELY;
 	/* it reads what somebody of the new owner wrote without our knowledge */
@@ -895,13 +905,15 @@ static void pointer_piece(struct krt_engine *e, struct krt_mem *mem, uint64_t fr
 }
 
 void krt_reuse_pointer(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-		       uint64_t addr, bool plain)
+		       uint64_t addr, bool plain, bool list)
 {
 	const struct krt_block *b = krt_block_at(&e->mem, addr);
 	struct krt_reuse r = {.op = op,
 			      .stream = op->stream,
 			      .kind = KRT_ACC_UNKNOWN,
-			      .know = plain ? KRT_KNOW_POINTER : KRT_KNOW_WORD};
+			      .know = plain ? KRT_KNOW_POINTER
+				      : b && b->node.key == addr && !list ? KRT_KNOW_START
+									  : KRT_KNOW_WORD};
 	struct pointer p = {.r = &r, .addr = addr};
 
 	if (!b && !e->mem.returned.count && !mem->space->past.tree.count)

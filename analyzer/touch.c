@@ -352,19 +352,19 @@ static struct krt_users *users_of(struct krt_engine *e, struct krt_mem *mem, uin
 }
 
 static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
-		       struct krt_op_info *op, unsigned sort)
+		       struct krt_op_info *op, unsigned sort, bool list)
 {
 	uint32_t block;
 	struct krt_users *u = users_of(e, mem, addr, &block);
 
 	if (u->count >= USERS_PRUNE)
 		krt_users_prune(&e->heap, u, op_settled, e);
-	krt_users_note(&e->heap, u, op, sort, addr, block);
+	krt_users_note(&e->heap, u, op, sort, addr, block, list);
 	if (u != &mem->users) {
 		krt_entry(u, struct krt_block, users)->touched = true;
 		if (mem->users.count >= USERS_PRUNE)
 			krt_users_prune(&e->heap, &mem->users, op_settled, e);
-		krt_users_note(&e->heap, &mem->users, op, sort, addr, block);
+		krt_users_note(&e->heap, &mem->users, op, sort, addr, block, list);
 	}
 }
 
@@ -414,7 +414,7 @@ static void touch_done(struct krt_engine *e, const struct krt_touch *t, const st
 					s->width,
 				t->kind);
 	if (!t->forget)
-		note_users(e, mem, s->addr, t->op, sort);
+		note_users(e, mem, s->addr, t->op, sort, false);
 	if (e->since_sweep > e->sweep_after)
 		krt_sweep(e);
 }
@@ -547,7 +547,8 @@ static void pointer_users(struct krt_engine *e, struct krt_op_info *op, struct k
 	}
 }
 
-void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain)
+void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain,
+		       bool list)
 {
 	struct krt_mem *mem = krt_mem_at(&e->mem, addr);
 	const struct krt_mem *freed;
@@ -569,7 +570,7 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 	if (host_sees(mem))
 		krt_unfinished_signal(e, op->stream);
 	use_before_alloc(e, op, mem, KRT_ACC_UNKNOWN, know, plain ? KRT_LIKELY : KRT_POSSIBLE);
-	krt_reuse_pointer(e, op, mem, addr, plain);
+	krt_reuse_pointer(e, op, mem, addr, plain, list);
 	if (plain) {
 		struct krt_access a = {.op = op,
 				       .mapping = mem->serial,
@@ -594,7 +595,7 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 	}
 	pointer_users(e, op, mem, addr, plain);
 	krt_input_touch(e, op, mem, addr, 1, KRT_ACC_UNKNOWN);
-	note_users(e, mem, addr, op, plain ? KRT_USER_POINTER : KRT_USER_WORD);
+	note_users(e, mem, addr, op, plain ? KRT_USER_POINTER : KRT_USER_WORD, list);
 	if (e->since_sweep > e->sweep_after)
 		krt_sweep(e);
 }
@@ -672,7 +673,8 @@ static void meet_free(void *user, const struct krt_access *prev, uint64_t from, 
 	struct krt_pair p = {.rule = m->rule, .confidence = KRT_CERTAIN};
 
 	/* in the past: not where a kernel may have reached */
-	if (prev->know == KRT_KNOW_REACH || prev->know == KRT_KNOW_WORD)
+	if (prev->know == KRT_KNOW_REACH || prev->know == KRT_KNOW_WORD ||
+	    prev->know == KRT_KNOW_START)
 		return;
 	/* Through another mapping of the same memory: that one goes on. */
 	if (m->mem->kind == KRT_MEM_MAPPED && prev->mapping != m->mem->serial)

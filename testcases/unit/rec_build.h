@@ -366,7 +366,7 @@ static inline void launch_of(struct world *w, enum krt_api_id api, uint64_t s, u
 {
 	struct {
 		struct krt_params head;
-		uint64_t p[16];
+		uint64_t p[256];
 	} b = {0};
 
 	b.head.kernel = kernel_id;

@@ -20,6 +20,7 @@
 #define HPOOL 0x9003ull
 #define PTR  7 /* a kernel of one pointer */
 #define BOX  8 /* one parameter of 16 bytes */
+#define LIST 9 /* one of 2048 */
 
 static void open_pool(struct world *w)
 {
@@ -296,7 +297,8 @@ Test(reuse, old_pointer_outside_is_likely)
 	expect_all(&w, "REUSE-RACE:warning:1");
 }
 
-Test(reuse, word_is_possible)
+/* A framework's kernels: pointers inside a struct, each a block's first byte. */
+Test(reuse, word_at_the_start_is_likely)
 {
 	struct world w;
 
@@ -305,7 +307,50 @@ Test(reuse, word_is_possible)
 	launch(&w, S1, BOX, DEV, 0);
 	block_free(&w, DEV);
 	block_alloc(&w, POOL, DEV, N, S2);
+	launch(&w, S2, BOX, DEV, 0);
+	expect_all(&w, "REUSE-RACE:warning:1");
+}
+
+Test(reuse, word_at_the_start_on_one_stream_is_silent)
+{
+	struct world w;
+
+	open_pool(&w);
+	block_alloc(&w, POOL, DEV, N, S1);
+	launch(&w, S1, BOX, DEV, 0);
+	block_free(&w, DEV);
+	block_alloc(&w, POOL, DEV, N, S1);
+	launch(&w, S1, BOX, DEV, 0);
+	expect_all(&w, "");
+}
+
+Test(reuse, word_inside_is_possible)
+{
+	struct world w;
+
+	open_pool(&w);
+	block_alloc(&w, POOL, DEV, N, S1);
+	launch(&w, S1, BOX, DEV + 64, 0);
+	block_free(&w, DEV);
+	block_alloc(&w, POOL, DEV, N, S2);
 	launch(&w, S2, PTR, DEV);
+	expect_all(&w, "?REUSE-RACE:1");
+}
+
+/* Of a list of addresses a launch fills in some; the others are what the stack held. */
+Test(reuse, word_in_a_list_is_possible)
+{
+	static const uint32_t list[] = {2048};
+	static const uint64_t words[256] = {DEV};
+	struct world w;
+
+	open_pool(&w);
+	kernel(&w, LIST, "list", 1, list);
+	block_alloc(&w, POOL, DEV, N, S1);
+	launch(&w, S1, PTR, DEV);
+	block_free(&w, DEV);
+	block_alloc(&w, POOL, DEV, N, S2);
+	launch_of(&w, KRT_API_cuLaunchKernel, S2, LIST, 256, words);
 	expect_all(&w, "?REUSE-RACE:1");
 }
 
