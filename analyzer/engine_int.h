@@ -51,6 +51,7 @@ struct krt_declared {
 struct krt_lane_hot {
 	uint64_t fetched, fetched_seq; /* bytes of the last copy to the host, nothing enqueued since */
 	uint64_t polling, polling_work; /* a query that found work unfinished, and when */
+	struct krt_stamp work_stamp;	/* its newest work */
 	struct krt_hot_kernel *kernel;	/* launched last */
 	uint32_t kernel_id;
 	uint16_t fetched_api;
@@ -204,8 +205,8 @@ struct krt_engine {
 	struct krt_hot_kernel *hot_kernels;
 	struct krt_made *made;
 	uint64_t work, host_waits_done; /* operations enqueued; waits of the host, by any thread */
-	struct krt_stamp enqueued, work_stamp; /* newest operation, and newest of those counted in work */
-	uint32_t hot_count;
+	struct krt_stamp enqueued, work_stamp; /* newest operation, newest of those counted in work */
+	uint32_t hot_count, waiting_lane; /* the lane that waited, + 1; UINT32_MAX: several */
 	bool times;			/* calls carry times */
 	bool timing;			/* device times come */
 

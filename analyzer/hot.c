@@ -263,6 +263,7 @@ void krt_site_work(struct krt_engine *e, const struct krt_call *c)
 	e->work_stamp = e->enqueued;
 	if (!l)
 		return;
+	l->hot.work_stamp = e->enqueued;
 	l->path.done.work++;
 	l->hot.fetched = 0;
 	if (c->op == KRT_OP_GRAPH_LAUNCH)
@@ -359,10 +360,22 @@ static void target(struct krt_engine *e, struct krt_hot *h, const struct krt_str
 	h->target = krt_heap_strdup(&e->heap, text);
 }
 
+/*
+ * Whether a wait adds an order is for chance to decide where another thread has
+ * a part in it: it made the record, or its own waits may have come first.
+ */
+static bool by_chance(const struct krt_engine *e, const struct krt_call *c,
+		      const struct krt_stream_info *s, const struct krt_event_info *ev)
+{
+	return (e->waiting_lane && e->waiting_lane != c->lane + 1) ||
+	       (ev ? ev->lane != c->lane : s && s->lane != c->lane);
+}
+
 void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
 		  const struct krt_event_info *ev, bool added)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
+	struct krt_stamp newest;
 	struct krt_hot *h;
 
 	if (!l)
@@ -370,11 +383,17 @@ void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct k
 	krt_pace_end(e, c, true);
 	l->path.done.hosts++;
 	e->host_waits_done++;
+	if (!e->waiting_lane)
+		e->waiting_lane = c->lane + 1;
+	else if (e->waiting_lane != c->lane + 1)
+		e->waiting_lane = UINT32_MAX;
+	added |= by_chance(e, c, s, ev);
 	h = hot_get(e, KRT_RULE_PERF_SYNC_HOT);
 	if (!h)
 		return;
 	/* with work in flight that was enqueued later the device does not run dry */
-	count(e, c, h, krt_order_before_host(e->order, KRT_VIEW_OBS, e->work_stamp));
+	newest = l->hot.work_stamp.domain ? l->hot.work_stamp : e->work_stamp;
+	count(e, c, h, krt_order_before_host(e->order, KRT_VIEW_OBS, newest));
 	target(e, h, s, ev);
 	h->edges += c->op != KRT_OP_STREAM_QUERY && c->op != KRT_OP_EVENT_QUERY;
 	h->added += added;
@@ -398,7 +417,7 @@ void krt_hot_wait(struct krt_engine *e, const struct krt_call *c, const struct k
 	count(e, c, h, true);
 	target(e, h, s, ev);
 	h->edges++;
-	h->added += added;
+	h->added += added || by_chance(e, c, NULL, ev);
 }
 
 /* The next query of the same site for the same object, nothing enqueued since, is the same loop. */

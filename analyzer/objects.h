@@ -66,6 +66,7 @@ struct krt_stream_info {
 	bool green;
 	char *name; /* krtsan_name() or NULL */
 	struct krt_wait_memory waits;
+	unsigned lane; /* of the thread that enqueued last */
 };
 
 struct krt_event_info {
@@ -81,6 +82,7 @@ struct krt_event_info {
 	bool imported;		       /* from another process: its record is not seen */
 	bool bound;		       /* something waited for, queried or timed the record */
 	bool external;		       /* the record carries order that is not seen */
+	unsigned lane;		       /* of the thread that recorded it */
 	unsigned capture;	       /* recorded in this capture */
 	struct krt_op_info *captured_op; /* the record, when the last one was in a capture */
 	bool captured_broken;		 /* and that capture broke */

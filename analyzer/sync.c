@@ -21,6 +21,7 @@ struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c,
 
 	if (op)
 		e->enqueued = op->stamp = krt_order_begin(e->order, s->domain);
+	s->lane = c->lane;
 	return op;
 }
 
@@ -215,6 +216,7 @@ static void record(struct krt_engine *e, const struct krt_call *c, struct krt_ev
 	}
 	krt_event_set(&e->obj, ev, snap, op);
 	ev->external = s && (s->external || s->external_own);
+	ev->lane = c->lane;
 	krt_op_unref(&e->heap, op);
 	e->cov.events_recorded++;
 }
@@ -403,7 +405,8 @@ static void context_host(struct krt_engine *e, const struct krt_call *c)
 	for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
 		if (k->stream->ctx->id == ctx->id) {
 			krt_waits_note(&e->host_waits, k->stream->domain, c->rec->t0, c->rec->t0);
-			added |= k->stream->external || k->stream->external_own;
+			added |= k->stream->external || k->stream->external_own ||
+				 k->stream->lane != c->lane;
 			settle_external(e, k->stream);
 		}
 	krt_hot_sync(e, c, NULL, NULL, added);

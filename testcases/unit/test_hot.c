@@ -319,6 +319,22 @@ static void other_thread_syncs(struct world *w)
 	w->lane = 0;
 }
 
+/* two threads, each waits for its own; the other's work is always newer */
+static void two_threads(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		for (w->lane = 0; w->lane < 2; w->lane++) {
+			w->stack = KERNEL;
+			launch(w, S1 + w->lane, 1, DEV, 1);
+		}
+		for (w->lane = 0; w->lane < 2; w->lane++) {
+			w->stack = SYNC;
+			sync_stream(w, S1 + w->lane);
+		}
+	}
+	w->lane = 0;
+}
+
 Test(hot, shapes)
 {
 	static const struct {
@@ -348,6 +364,7 @@ Test(hot, shapes)
 		{asking, ""},
 		{round_before, ""},
 		{this_round, "PERF-SYNC-HOT:note:1"},
+		{two_threads, "PERF-SYNC-HOT:note:2"},
 		{other_thread_syncs, "PERF-SYNC-HOT:note:1"},
 	};
 
@@ -539,6 +556,28 @@ static void sync_twice(struct world *w)
 	}
 }
 
+/* the other thread records, or waits now and then */
+static void with_other_thread(struct world *w)
+{
+	for (int i = 0; i < 40; i++) {
+		kernel_at(w, KERNEL, 1);
+		w->lane = i % 2 ? 0 : 1;
+		w->stack = RECORD;
+		record(w, E1, S1);
+		w->lane = 0;
+		w->stack = WAIT;
+		wait_event(w, S1, E1);
+	}
+}
+
+static void beside_other_thread(struct world *w)
+{
+	w->lane = 1;
+	sync_at(w, OTHER);
+	w->lane = 0;
+	wait_for_itself(w);
+}
+
 static void once_of_use(struct world *w)
 {
 	for (int i = 0; i < 40; i++) {
@@ -572,6 +611,8 @@ Test(hot, rules)
 		{module_each_round, "PERF-CHURN:note:1"},
 		{wait_for_itself, "PERF-REDUNDANT-SYNC:note:1"},
 		{sync_twice, "PERF-SYNC-HOT:note:1 PERF-REDUNDANT-SYNC:note:1"},
+		{with_other_thread, ""},
+		{beside_other_thread, ""},
 		{once_of_use, ""},
 	};
 
