@@ -608,6 +608,7 @@ struct kept { /* a block of a private pool, allocated in a capture */
 	uint64_t addr, capture;
 };
 static struct kept *kept[1024], *spare_kept;
+EXPORT void krtsan_torch_told(int device);
 static uint64_t watched[DEVICES]; /* their addresses name the pools; not 0: told */
 static bool watch_over;
 
@@ -687,7 +688,6 @@ static void on_trace(const uint64_t *functor, const struct trace_entry *t)
 {
 	bool private;
 	uint64_t capture = 0;
-	char name[40];
 	int saved = errno;
 
 	(void)functor;
@@ -709,14 +709,23 @@ static void on_trace(const uint64_t *functor, const struct trace_entry *t)
 	} else if (!private || capture) {
 		if (private)
 			keep(t->addr, capture);
-		if (!__atomic_exchange_n(&watched[t->device], 1, __ATOMIC_RELAXED)) {
-			krt_format(name, sizeof name, "PyTorch, device %d", t->device);
-			krtsan_impl_pool_create((uintptr_t)&watched[t->device], 1, (uintptr_t)name);
-		}
+		krtsan_torch_told(t->device);
 		krtsan_impl_block_alloc((uintptr_t)&watched[t->device], t->addr,
 					t->size < UNIT ? UNIT : (t->size + UNIT - 1) & ~(UNIT - 1), t->stream);
 	}
 	errno = saved;
+}
+
+/* Tells that there is a feed in this process, with the pool of the device; once. */
+void krtsan_torch_told(int device)
+{
+	char name[40];
+
+	if (device < 0 || device >= DEVICES || !krt_attached() ||
+	    __atomic_exchange_n(&watched[device], 1, __ATOMIC_RELAXED))
+		return;
+	krt_format(name, sizeof name, "PyTorch, device %d", device);
+	krtsan_impl_pool_create((uintptr_t)&watched[device], 1, (uintptr_t)name);
 }
 
 static bool manage(uint64_t *to, const uint64_t *from, int operation)

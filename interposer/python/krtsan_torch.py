@@ -18,24 +18,14 @@ def _say(text):
 def _library():
     """The process as ctypes sees it, if libkrtsan.so is in it."""
     lib = ctypes.CDLL(None)
-    try:
-        lib.krtsan_impl_block_alloc
-    except AttributeError:
-        return None
-    word = ctypes.c_uint64
-    for name, argc in (("pool_create", 3), ("block_alloc", 4), ("block_free", 1)):
-        fn = getattr(lib, "krtsan_impl_" + name)
-        fn.restype = None
-        fn.argtypes = [word] * argc
-    lib.krtsan_impl_pool_create.argtypes = [word, ctypes.c_uint32, ctypes.c_char_p]
-    return lib
+    return lib if hasattr(lib, "krtsan_torch_feed") else None
 
 
 def install(torch):
     lib = _library()
     if lib is None or not hasattr(torch, "_C") or torch.version.cuda is None:
         return
-    feed = lib.krtsan_torch_feed() if hasattr(lib, "krtsan_torch_feed") else 1
+    feed = lib.krtsan_torch_feed()
     if feed == 1:
         Watch(torch, lib).install()
     elif feed == 2:
@@ -74,23 +64,11 @@ def _replace(torch, name, make):
         setattr(memory, name, fake)
 
 
-_pools = {}
-
-
-def _pool(lib, device):
-    """The address that names PyTorch's blocks on a device; told once."""
-    word = _pools.get(device)
-    if word is None:
-        word = _pools[device] = ctypes.create_string_buffer(16)
-        lib.krtsan_impl_pool_create(ctypes.addressof(word), 1, b"PyTorch, device %d" % device)
-    return ctypes.addressof(word)
-
-
 def _told(torch, lib):
     """Says that there is a feed in this process, as soon as something listens: when CUDA is initialised."""
     def tell():
         try:
-            _pool(lib, torch._C._cuda_getDevice())
+            lib.krtsan_torch_told(torch._C._cuda_getDevice())
         except Exception:
             pass
     try:

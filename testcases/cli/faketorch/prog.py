@@ -192,7 +192,7 @@ def sizes():
     del quiet
     told.append("free %#x" % v.data_ptr())
     del v
-    print("pool 1 PyTorch, device 0\npool 1 PyTorch, device 0")
+    print("pool 1 PyTorch, device 0")
     print("\n".join(told))
     sys.stdout.flush()
     import os
