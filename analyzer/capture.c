@@ -50,6 +50,7 @@ struct krt_capture_info {
 	bool broken;		   /* and reported */
 	struct krt_op_info *suspect; /* a call in it that failed, and is no capture error */
 	int suspect_result;
+	struct krt_op_info *later; /* the first call that found it broken, the culprit not known */
 	struct member *member; /* [0] began it, where that was seen */
 	uint32_t members, members_cap;
 	struct cut *cuts;
@@ -179,6 +180,8 @@ static void capture_free(struct krt_engine *e, struct krt_capture_info *cap)
 		krt_op_unref(heap, cap->begin);
 	if (cap->suspect)
 		krt_op_unref(heap, cap->suspect);
+	if (cap->later)
+		krt_op_unref(heap, cap->later);
 	krt_heap_free(heap, cap, sizeof(*cap));
 }
 
@@ -364,6 +367,7 @@ struct breakage {
 	enum krt_capture_why why;
 	enum krt_confidence confidence;
 	const char *what, *prev_what;
+	struct krt_op_info *cur;	/* NULL: the call in hand */
 	const struct krt_op_info *prev; /* NULL: the capture's begin */
 	const struct krt_event_info *event;
 	const char *event_text;		     /* where there is no event at hand */
@@ -397,7 +401,11 @@ static void report(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	}
 	if (!e->judge)
 		return;
-	cur = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER);
+	cur = b->cur;
+	if (cur)
+		krt_op_ref(cur);
+	else
+		cur = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER);
 	if (!cur)
 		return;
 	memset(&shape, 0, sizeof(shape));
@@ -621,7 +629,19 @@ static void broke(struct krt_engine *e, const struct krt_call *c, struct krt_str
 	default: /* INVALIDATED: a later call of a capture that is broken */
 		if (!cap && ev)
 			cap = by_id(e, ev->capture);
+		/*
+		 * The call that broke it may be another thread's that has not returned yet:
+		 * the end of the capture is time enough.
+		 */
+		if (cap && !cap->broken && c->op != KRT_OP_CAPTURE_END) {
+			if (!cap->later)
+				cap->later = krt_op_new(&e->obj, c, s, KRT_OPC_OTHER);
+			return;
+		}
 		b.why = KRT_CAPTURE_LATER;
+		b.cur = cap ? cap->later : NULL;
+		if (b.cur)
+			b.what = "call";
 		b.prev = cap ? cap->suspect : NULL;
 		b.prev_what = "call";
 		b.last = b.prev;

@@ -457,10 +457,10 @@ struct krt_gset;
  * Are there nodes that conflict with no path between them, or that leave the
  * lifetime of the graph's own memory?  set: what each touches now; disabled: a
  * byte a node, NULL: none is.
- * node: the one that changed, KRT_GNODE_NONE: the whole graph is new.  c: the
- * call that instantiated or changed the executable.  True: something was found.
+ * node: the one that changed, KRT_GNODE_NONE: any may have.  made: the executable.
+ * True: something was found.
  */
-bool krt_graph_order(struct krt_engine *e, const struct krt_call *c,
+bool krt_graph_order(struct krt_engine *e, const struct krt_origin *made,
 		     const struct krt_graph_image *g, struct krt_gset *const *set,
 		     const uint8_t *disabled, uint32_t node);
 

@@ -169,6 +169,29 @@ static void exec_read(struct krt_engine *e, const struct krt_call *c, struct krt
 	x->dirty = true;
 }
 
+/* The node has changed, KRT_GNODE_NONE: any may have.  Its inside is judged when it is launched. */
+static void exec_changed(struct krt_exec *x, uint32_t place)
+{
+	if (place == KRT_GNODE_NONE || x->nchanged > KRT_CHANGED_MAX)
+		x->nchanged = KRT_CHANGED_MAX + 1;
+	else if (x->nchanged++ < KRT_CHANGED_MAX)
+		x->changed[x->nchanged - 1] = place;
+}
+
+/* One finding of its inside is enough. */
+static void exec_order(struct krt_engine *e, struct krt_exec *x)
+{
+	uint32_t n = x->nchanged;
+
+	x->nchanged = 0;
+	if (n > KRT_CHANGED_MAX && !x->unordered)
+		x->unordered = krt_graph_order(e, &x->made, x->image, x->set, x->off,
+					       KRT_GNODE_NONE);
+	for (uint32_t i = 0; i < n && n <= KRT_CHANGED_MAX && !x->unordered; i++)
+		x->unordered = krt_graph_order(e, &x->made, x->image, x->set, x->off,
+					       x->changed[i]);
+}
+
 /* The footprint of now, and what is live around it.  False: there is none. */
 static bool exec_ready(struct krt_engine *e, struct krt_exec *x)
 {
@@ -182,15 +205,8 @@ static bool exec_ready(struct krt_engine *e, struct krt_exec *x)
 		return false;
 	x->dirty = false;
 	krt_footprint_seed(e, x);
+	exec_order(e, x);
 	return true;
-}
-
-/* Its inside, of which one finding is enough.  place: of the node that changed, or NONE: of all. */
-static void exec_order(struct krt_engine *e, const struct krt_call *c, struct krt_exec *x,
-		       uint32_t place)
-{
-	if (!x->unordered && x->image && x->set && x->off)
-		x->unordered = krt_graph_order(e, c, x->image, x->set, x->off, place);
 }
 
 #define INSTANTIATE_DEVICE_LAUNCH 4u
@@ -214,8 +230,8 @@ static void instantiate(struct krt_engine *e, const struct krt_call *c)
 		  c->graph_rec.data ? krt_graph_image_new(&e->heap, c->graph_rec.data,
 							  c->graph_rec.len)
 				    : NULL);
+	exec_changed(x, KRT_GNODE_NONE);
 	exec_ready(e, x);
-	exec_order(e, c, x, KRT_GNODE_NONE);
 }
 
 /* --- updates --------------------------------------------------------------------------------------- */
@@ -331,8 +347,7 @@ static void replace(struct krt_engine *e, const struct krt_call *c, struct krt_e
 			set_put(x, to[i], krt_gset_ref(g->node[i].set));
 	if (!ok || g->unread)
 		not_read(e, c);
-	if (ok)
-		exec_order(e, c, x, KRT_GNODE_NONE);
+	exec_changed(x, KRT_GNODE_NONE);
 	if (!ok) { /* nothing is known of its nodes any more */
 		exec_clear(e, x);
 	}
@@ -379,7 +394,7 @@ static void exec_set(struct krt_engine *e, const struct krt_call *c)
 		return;
 	set->stack = r->flags & KRT_NODE_STACK;
 	set_put(x, place, set);
-	exec_order(e, c, x, place);
+	exec_changed(x, place);
 }
 
 static void node_enable(struct krt_engine *e, const struct krt_call *c)
@@ -396,7 +411,7 @@ static void node_enable(struct krt_engine *e, const struct krt_call *c)
 		x->off[place] = !on;
 		x->dirty = true;
 		if (on)
-			exec_order(e, c, x, place);
+			exec_changed(x, place);
 	}
 }
 

@@ -308,6 +308,9 @@ struct krt_exec {
 	struct krt_snapshot *last; /* of the latest launch */
 	uint64_t launches;
 	bool unordered;		   /* nodes without a path were found */
+	/* nodes that changed since its inside was judged; more than that many: all */
+#define KRT_CHANGED_MAX 8
+	uint32_t changed[KRT_CHANGED_MAX], nchanged;
 	struct krt_inputs *inputs; /* graph_input.c */
 	struct krt_pending pend[KRT_PENDING_MAX];
 	uint32_t npend;

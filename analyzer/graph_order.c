@@ -63,7 +63,7 @@ struct gpair {
 
 struct order {
 	struct krt_engine *e;
-	const struct krt_call *call;
+	const struct krt_origin *made;
 	const struct krt_graph_image *g;
 	struct krt_gset *const *set; /* of each node */
 	const uint8_t *disabled;
@@ -651,7 +651,7 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 				: p->rule == KRT_RULE_UBA_STREAM ? "allocate"
 								 : "free";
 	unsigned cur_know = p->mine->know, prev_know = nodes ? p->its_know : KRT_KNOW_API;
-	struct krt_graph_facts k = {.api = o->call->api->base, .seq = o->call->rec->t0};
+	struct krt_graph_facts k = {.api = krt_api_text(o->made->api), .seq = o->made->seq};
 	struct krt_facts f = {.rule = p->rule,
 			      .confidence = p->confidence,
 			      .view = KRT_BOTH_VIEWS,
@@ -785,7 +785,7 @@ static void clean_up(struct order *o)
 	krt_heap_free(heap, o->succ, (o->g->edges + 1) * sizeof(*o->succ));
 }
 
-bool krt_graph_order(struct krt_engine *e, const struct krt_call *c,
+bool krt_graph_order(struct krt_engine *e, const struct krt_origin *made,
 		     const struct krt_graph_image *g, struct krt_gset *const *set,
 		     const uint8_t *disabled, uint32_t node)
 {
@@ -800,7 +800,7 @@ bool krt_graph_order(struct krt_engine *e, const struct krt_call *c,
 	o = krt_heap_alloc(&e->heap, sizeof(*o));
 	if (!o)
 		return false;
-	*o = (struct order){.e = e, .call = c, .g = g, .set = set, .disabled = disabled, .one = node};
+	*o = (struct order){.e = e, .made = made, .g = g, .set = set, .disabled = disabled, .one = node};
 	if (prepare(o)) {
 		if (node != ALL)
 			add_node(o, node);

@@ -79,7 +79,7 @@ struct krt_capture_facts {
 /* Two nodes of one graph. */
 struct krt_graph_facts {
 	const char *cur, *prev; /* "kernel node scale (captured by cuLaunchKernel #42)" */
-	const char *api;	/* the call that made or changed the executable */
+	const char *api;	/* the call that made the executable */
 	uint64_t seq;
 	bool captured; /* both by captured calls */
 	bool maybe;    /* one is in the body of a conditional */

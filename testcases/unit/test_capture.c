@@ -330,7 +330,23 @@ Test(capture, something_unseen)
 	call_failed(&w, cuMemsetD8Async, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, A(DEV), A(0), A(N),
 		    A(S1));
 	end(&w, S1, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-	expect_says(&w, "not among the recorded ones", "other threads", "cuStreamBeginCapture");
+	expect_says(&w, "cuMemsetD8Async #", "other threads", "cuStreamBeginCapture");
+}
+
+/* The call that broke it returns after another one has met it. */
+Test(capture, culprit_returns_late)
+{
+	struct world w;
+
+	open3(&w);
+	begin_as(&w, S1, GLOBAL);
+	call_failed(&w, cuMemsetD8Async, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, A(DEV), A(0), A(N),
+		    A(S1));
+	thread(&w, 2, 2);
+	call_failed(&w, cuCtxSynchronize, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	w.lane = 1;
+	end(&w, S1, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	expect_says(&w, "cuCtxSynchronize #", "THREAD_LOCAL", "cuStreamBeginCapture");
 }
 
 Test(capture, failed_call_before)

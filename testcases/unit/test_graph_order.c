@@ -526,6 +526,7 @@ Test(inside, random_graphs)
 		want = random_graph(2 + pick(i % 2 ? 6 : NODES - 1), pick(100), &late, &at);
 		instantiate(&w, X, G, &b);
 		set_node(&w, late, at, 16);
+		graph_launch(&w, X, S1);
 		text = world_close(&w);
 		cr_assert_eq(*text != 0, want, "graph %u: %s", i, text);
 		found += want;
