@@ -995,24 +995,15 @@ void krt_graph_heap_end(struct krt_engine *e, const struct krt_call *c, struct k
 {
 	struct heap_end h = {.e = e, .c = c, .op = op};
 
-	if (e->graphs.owners.heap_ranges.count)
-		krt_owners_each(&e->graphs.owners, false, addr, addr + len, heap_owner_ends, &h);
+	krt_owners_each(&e->graphs.owners, KRT_OWNERS_HEAP, addr,
+			len > UINT64_MAX - addr ? UINT64_MAX : addr + len, heap_owner_ends, &h);
 }
 
 /* --- memory comes --------------------------------------------------------------------------------------- */
 
-struct comer {
-	struct krt_block *block;
-	struct krt_mem *mem;
-};
-
 static void block_comes(void *user, struct krt_owner *o)
 {
-	struct comer *k = user;
-
-	/* another owner within captures: contents are the pool's business */
-	if (!o->block || k->block->capture)
-		return;
+	(void)user;
 	o->recycled = true;
 	krt_owner_forget(o);
 	krt_footprint_mark(o);
@@ -1020,19 +1011,17 @@ static void block_comes(void *user, struct krt_owner *o)
 
 void krt_graph_block_made(struct krt_engine *e, struct krt_block *b)
 {
-	struct comer k = {.block = b};
-
-	if (e->graphs.owners.loose.count)
-		krt_owners_each(&e->graphs.owners, true, b->node.key, b->node.key + b->size,
-				block_comes, &k);
+	/* another owner within captures: contents are the pool's business */
+	if (!b->capture)
+		krt_owners_each(&e->graphs.owners, KRT_OWNERS_LOOSE, b->node.key,
+				b->node.key + b->size, block_comes, NULL);
 }
 
 static void mapping_comes(void *user, struct krt_owner *o)
 {
-	struct comer *k = user;
-	struct krt_mem *m = k->mem;
+	struct krt_mem *m = user;
 
-	if (o->block || m->owner || o->base != m->node.key || o->size != m->size ||
+	if (m->owner || o->base != m->node.key || o->size != m->size ||
 	    o->space != m->space->id || o->off != m->space_off)
 		return;
 	/* the same physical memory at the same place: as if it had never been away */
@@ -1045,11 +1034,9 @@ static void mapping_comes(void *user, struct krt_owner *o)
 
 void krt_graph_mapped(struct krt_engine *e, struct krt_mem *mem)
 {
-	struct comer k = {.mem = mem};
-
-	if (mem->size && e->graphs.owners.loose.count)
-		krt_owners_each(&e->graphs.owners, true, mem->node.key, mem->node.key + mem->size,
-				mapping_comes, &k);
+	if (mem->size)
+		krt_owners_each(&e->graphs.owners, KRT_OWNERS_MAPPED, mem->node.key,
+				mem->node.key + mem->size, mapping_comes, mem);
 }
 
 /* --- launches ------------------------------------------------------------------------------------------- */

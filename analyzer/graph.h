@@ -63,20 +63,30 @@ struct krt_owner {
 	struct krt_origin made, freed;
 	char *name; /* krtsan_name(), or NULL */
 	struct krt_owner_use *uses; /* footprint.c: the executables that name it */
-	struct krt_tree *in;	    /* the tree below, NULL: none */
+	struct krt_owner_index *in; /* NULL: not found by address */
 	struct krt_node node;	    /* key: base */
-	struct krt_owner *same;	    /* another of the same base */
+	struct krt_owner *same, *same_prev; /* of the same base and class of size */
 };
 
+/* Owners that are found by address: ranges that may overlap, by power of two of their size. */
+struct krt_owner_index {
+	struct krt_tree of_size[64]; /* by base */
+	size_t count;
+};
+enum krt_owner_where {
+	KRT_OWNERS_HEAP,   /* ranges of pageable memory */
+	KRT_OWNERS_LOOSE,  /* blocks of captures that ended: who gets their bytes matters */
+	KRT_OWNERS_MAPPED, /* mappings that ended: the same memory may be mapped there again */
+	KRT_OWNERS_WHERES
+};
 /* All owners of an engine. */
 struct krt_owners {
 	struct krt_heap *heap;
-	struct krt_tree heap_ranges; /* of pageable memory, by base */
-	struct krt_tree loose; /* ended, but what comes to their addresses matters: by base */
-	uint64_t heap_max, loose_max; /* sizes */
+	struct krt_owner_index index[KRT_OWNERS_WHERES];
 	uint32_t serial;
 };
 void krt_owner_unref(struct krt_owners *all, struct krt_owner *o);
+unsigned krt_owner_class(uint64_t size);
 void krt_owner_forget(struct krt_owner *o); /* no longer found by address */
 /* An owner as a finding's buffer, [from, end) in it; strings are constants or the owner's. */
 void krt_owner_buffer(const struct krt_owner *o, uint64_t from, uint64_t end,
@@ -355,8 +365,8 @@ const char *krt_gset_api(const struct krt_engine *e, unsigned type, const struct
 void krt_gnode_capture_end(struct krt_engine *e, const struct krt_call *c);
 /* Templates: created, cloned, destroyed, nodes added, set, destroyed. */
 void krt_gnode_op(struct krt_engine *e, const struct krt_call *c);
-/* fn for every owner of heap memory, or every loose one, that overlaps [from, end). */
-void krt_owners_each(struct krt_owners *all, bool loose, uint64_t from, uint64_t end,
+/* fn for every owner there that overlaps [from, end). */
+void krt_owners_each(struct krt_owners *all, enum krt_owner_where where, uint64_t from, uint64_t end,
 		     void (*fn)(void *user, struct krt_owner *o), void *user);
 void krt_owner_ends(void *engine, struct krt_owner *o);
 void krt_gnodes_free(struct krt_engine *e);

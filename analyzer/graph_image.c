@@ -363,25 +363,31 @@ void krt_graph_image_unref(struct krt_graph_image *g)
 
 /* --- owners and sets --------------------------------------------------------------------- */
 
-/* Owners of one base hang on the first of them. */
+unsigned krt_owner_class(uint64_t size)
+{
+	return size ? 63u - (unsigned)__builtin_clzll(size) : 0;
+}
+
+/* Owners of one base hang on the first of them, which is in the tree. */
 void krt_owner_forget(struct krt_owner *o)
 {
-	struct krt_node *n = o->in ? krt_tree_floor(o->in, o->base) : NULL;
-	struct krt_owner *first = n ? krt_entry(n, struct krt_owner, node) : NULL;
+	struct krt_tree *t;
 
-	if (!first)
+	if (!o->in)
 		return;
-	if (first == o) {
-		krt_tree_remove(o->in, &o->node);
-		if (o->same)
-			krt_tree_insert(o->in, &o->same->node);
+	t = &o->in->of_size[krt_owner_class(o->size)];
+	if (o->same)
+		o->same->same_prev = o->same_prev;
+	if (o->same_prev) {
+		o->same_prev->same = o->same;
 	} else {
-		while (first->same != o)
-			first = first->same;
-		first->same = o->same;
+		krt_tree_remove(t, &o->node);
+		if (o->same)
+			krt_tree_insert(t, &o->same->node);
 	}
-	o->same = NULL;
+	o->in->count--;
 	o->in = NULL;
+	o->same = o->same_prev = NULL;
 }
 
 void krt_owner_unref(struct krt_owners *all, struct krt_owner *o)

@@ -50,43 +50,44 @@ static struct krt_owner *owner_ref(struct krt_owner *o)
 	return o;
 }
 
-static void into_tree(struct krt_owners *all, bool loose, struct krt_owner *o)
+static void into_index(struct krt_owners *all, enum krt_owner_where where, struct krt_owner *o)
 {
-	struct krt_tree *t = loose ? &all->loose : &all->heap_ranges;
-	uint64_t *max = loose ? &all->loose_max : &all->heap_max;
-	struct krt_node *n;
+	struct krt_tree *t = &all->index[where].of_size[krt_owner_class(o->size)];
 	struct krt_owner *first;
 
 	if (o->in)
 		return;
-	o->in = t;
+	o->in = &all->index[where];
+	o->in->count++;
 	o->node.key = o->base;
-	o->same = NULL;
-	if (o->size > *max)
-		*max = o->size;
+	o->same = o->same_prev = NULL;
 	if (krt_tree_insert(t, &o->node))
 		return;
-	n = krt_tree_floor(t, o->base);
-	first = krt_entry(n, struct krt_owner, node);
+	first = krt_entry(krt_tree_floor(t, o->base), struct krt_owner, node);
+	o->same_prev = first;
 	o->same = first->same;
+	if (o->same)
+		o->same->same_prev = o;
 	first->same = o;
 }
 
-void krt_owners_each(struct krt_owners *all, bool loose, uint64_t from, uint64_t end,
+void krt_owners_each(struct krt_owners *all, enum krt_owner_where where, uint64_t from, uint64_t end,
 		     void (*fn)(void *user, struct krt_owner *o), void *user)
 {
-	struct krt_tree *t = loose ? &all->loose : &all->heap_ranges;
-	uint64_t max = loose ? all->loose_max : all->heap_max;
-	struct krt_node *n = end ? krt_tree_floor(t, end - 1) : NULL, *prev;
+	for (unsigned class = 0; all->index[where].count && end && class < 64; class++) {
+		struct krt_tree *t = &all->index[where].of_size[class];
+		struct krt_node *n = t->count ? krt_tree_floor(t, end - 1) : NULL, *prev;
 
-	for (; n && (n->key >= from || from - n->key < max); n = prev) {
-		struct krt_owner *o = krt_entry(n, struct krt_owner, node), *next;
+		/* none is twice as long as its class is named for */
+		for (; n && (n->key >= from || (from - n->key) >> class < 2); n = prev) {
+			struct krt_owner *o = krt_entry(n, struct krt_owner, node), *next;
 
-		prev = krt_tree_prev(n);
-		for (; o; o = next) {
-			next = o->same;
-			if (o->base < end && (o->base >= from || from - o->base < o->size))
-				fn(user, o);
+			prev = krt_tree_prev(n);
+			for (; o; o = next) {
+				next = o->same;
+				if (o->base < end && (o->base >= from || from - o->base < o->size))
+					fn(user, o);
+			}
 		}
 	}
 }
@@ -147,7 +148,8 @@ static struct krt_owner *owner_of_block(struct krt_engine *e, struct krt_block *
 
 static struct krt_owner *owner_of_heap(struct krt_engine *e, uint64_t base, uint64_t size)
 {
-	struct krt_node *n = krt_tree_floor(&e->graphs.owners.heap_ranges, base);
+	struct krt_owner_index *in = &e->graphs.owners.index[KRT_OWNERS_HEAP];
+	struct krt_node *n = krt_tree_floor(&in->of_size[krt_owner_class(size)], base);
 	struct krt_owner *o = n && n->key == base ? krt_entry(n, struct krt_owner, node) : NULL;
 
 	while (o && o->size != size)
@@ -162,7 +164,7 @@ static struct krt_owner *owner_of_heap(struct krt_engine *e, uint64_t base, uint
 	o->size = size;
 	o->space = KRT_SPACE_PAGEABLE;
 	o->off = base;
-	into_tree(&e->graphs.owners, false, o);
+	into_index(&e->graphs.owners, KRT_OWNERS_HEAP, o);
 	return o;
 }
 
@@ -202,9 +204,10 @@ void krt_owner_ends(void *engine, struct krt_owner *o)
 			krt_heap_freestr(&e->heap, o->name);
 			o->name = krt_heap_strdup(&e->heap, name);
 		}
-		/* the same memory may be mapped again; a block of a capture stays in its pool */
-		if (o->block ? o->capture : o->kind == KRT_MEM_MAPPED)
-			into_tree(&e->graphs.owners, true, o);
+		if (o->block && o->capture)
+			into_index(&e->graphs.owners, KRT_OWNERS_LOOSE, o);
+		else if (!o->block && o->kind == KRT_MEM_MAPPED)
+			into_index(&e->graphs.owners, KRT_OWNERS_MAPPED, o);
 		if (!o->block || !o->capture)
 			krt_footprint_mark(o);
 	}

@@ -2141,6 +2141,36 @@ Test(footprint, agrees_with_pairs_of_pieces)
 	}
 }
 
+Test(footprint, ranges_of_the_heap_that_end)
+{
+	for (int round = 0; round < 30; round++) {
+		struct piece p[40], end = {.from = random32() % 60000,
+					   .len = 1 + random32() % (random32() & 1 ? 64 : 9000)};
+		unsigned want = 0;
+		char text[64];
+		struct world w;
+
+		open2(&w);
+		alloc(&w, DEV + 0x100000, 0x100000);
+		for (uint32_t i = 0; i < 40; i++) {
+			static struct graph_build b;
+
+			p[i].from = random32() % 16 * (random32() & 1 ? 4096 : 100);
+			p[i].len = 1 + random32() % (random32() & 1 ? 64 : 20000);
+			want += p[i].from < end.from + end.len && end.from < p[i].from + p[i].len;
+			graph_open(&b, 0x1000 + i);
+			host_copy(&b, DEV + 0x100000 + i * 0x6000, HEAP + p[i].from, p[i].len);
+			instantiate(&w, 0x2000 + i, 0x1000 + i, &b);
+		}
+		heap_end(&w, HEAP + end.from, end.len);
+		for (uint64_t i = 0; i < 40; i++)
+			graph_launch(&w, 0x2000 + i, S1);
+		ends(&w);
+		snprintf(text, sizeof(text), want ? "GRAPH-STALE-HOST:error:%u" : "", want);
+		cr_assert_str_eq(world_close(&w), text, "round %d", round);
+	}
+}
+
 /* --- cost --------------------------------------------------------------------------------------------- */
 
 /* Work of launches over n nodes, with copies around them. */
