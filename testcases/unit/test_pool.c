@@ -1276,3 +1276,90 @@ Test(bounds, out_of_memory)
 	}
 	cr_assert_fail("it never ran through");
 }
+
+/* Notes and operations in no sensible order: nothing breaks, and the books stay whole. */
+static uint64_t next_random(uint64_t *s)
+{
+	*s ^= *s << 13;
+	*s ^= *s >> 7;
+	*s ^= *s << 17;
+	return *s;
+}
+
+Test(bounds, any_order)
+{
+	static const uint64_t pools[] = {POOL, SUB, HPOOL, 0x9004};
+	static const uint64_t streams[] = {S1, S2, S3, 1, 2, UINT64_MAX};
+
+	for (uint64_t seed = 1; seed <= 24; seed++) {
+		uint64_t s = seed * 0x9e3779b97f4a7c15ull;
+		struct krt_report *r;
+		struct world w;
+
+		open_pool(&w);
+		for (int i = 0; i < 1500; i++) {
+			uint64_t k = next_random(&s), pool = pools[k >> 8 & 3];
+			uint64_t st = streams[(k >> 16) % 6], op_st = streams[(k >> 16) % 4];
+			uint64_t at = (k >> 40 & 1 ? PIN : DEV) + (k >> 24 & 63) * 64;
+			uint64_t len = (k >> 32 & 31) * 64;
+
+			switch (k & 15) {
+			case 0:
+			case 1:
+			case 2:
+				block_alloc(&w, pool, at, len, st);
+				break;
+			case 3:
+			case 4:
+				block_free(&w, at);
+				break;
+			case 5:
+				block_use(&w, at, st);
+				break;
+			case 6:
+				call(&w, krtsan_impl_block_resize, A(at), A(len));
+				break;
+			case 7:
+				if (!(k >> 48 & 3))
+					pool_destroy(&w, pool);
+				break;
+			case 8:
+				launch(&w, op_st, PTR, at);
+				break;
+			case 9:
+				launch(&w, op_st, BOX, at, at + len);
+				break;
+			case 10:
+				set(&w, DEV + (k >> 24 & 63) * 64, len, op_st);
+				break;
+			case 11:
+				d2h(&w, PIN + (k >> 24 & 63) * 64, DEV + (k >> 50 & 63) * 64, len, op_st);
+				break;
+			case 12:
+				host_write(&w, at, len);
+				break;
+			case 13:
+				hop(&w, streams[(k >> 16) % 3], streams[(k >> 20) % 3], E1);
+				break;
+			case 14:
+				if (!(k >> 48 & 7))
+					sync_ctx(&w);
+				break;
+			default:
+				if (!(k >> 48 & 15)) {
+					call(&w, cuMemFree_v2, A(DEV));
+					alloc(&w, DEV, 1 << 20);
+				}
+				break;
+			}
+			cr_assert_eq(w.rc, 0);
+		}
+		r = world_report(&w);
+		for (size_t i = 0; i < r->nfindings; i++) {
+			cr_assert_not_null(r->finding[i].message);
+			cr_assert_not_null(r->finding[i].fix);
+		}
+		krt_report_destroy(r);
+		krt_engine_destroy(w.e);
+	}
+}
