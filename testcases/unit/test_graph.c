@@ -1155,6 +1155,48 @@ Test(blocks, former_owner_waited_for)
 	expect(&w, "");
 }
 
+/* The graph runs; its block is given back and the next owner begins. */
+static void returned_in_flight(struct world *w, bool wait)
+{
+	open_pool(w);
+	block_alloc(w, P, B0, N, S1);
+	capture_all(w, S1, G1, one_kernel(G1, B0), X1);
+	graph_launch(w, X1, S1);
+	record(w, E1, S1);
+	block_free(w, B0);
+	block_alloc(w, P, B0, N, S2);
+	if (wait)
+		wait_event(w, S2, E1);
+	launch(w, S2, K, B0);
+	ends(w);
+}
+
+Test(blocks, returned_in_flight)
+{
+	struct krt_report *r;
+	struct world w;
+
+	returned_in_flight(&w, false);
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 1);
+	cr_assert_eq(r->finding[0].rule, KRT_RULE_REUSE_RACE);
+	cr_assert_eq(r->finding[0].level, KRT_LEVEL_ERROR);
+	cr_assert_str_eq(r->finding[0].previous.api, "cuGraphLaunch");
+	cr_assert_str_eq(r->finding[0].buffer.freed_by, "block free");
+	cr_assert(strstr(r->finding[0].message, "kernel node scale"), "%s",
+		  r->finding[0].message);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
+Test(blocks, returned_when_done)
+{
+	struct world w;
+
+	returned_in_flight(&w, true);
+	expect(&w, "");
+}
+
 static void private_pool(struct world *w, bool in_capture)
 {
 	struct graph_build *b = one_kernel(G1, B0);
