@@ -773,17 +773,6 @@ void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x)
 
 /* --- operations meet launches --------------------------------------------------------------------- */
 
-/* Did a pool hand the bytes out when the launch had been enqueued?  See pool.c. */
-static bool handed_out(struct krt_engine *e, const struct krt_footprint *f, const struct krt_mem *mem,
-		       uint64_t key)
-{
-	const struct krt_block *b = mem->kind == KRT_MEM_ARRAY
-					    ? NULL
-					    : krt_block_at(&e->mem, krt_mem_addr(mem, key));
-
-	return b && b->made.seq > f->flight->seq;
-}
-
 static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			const struct krt_fgroup *g, const struct hit *h, enum krt_finding_view view,
 			uint64_t from, uint64_t end)
@@ -803,14 +792,6 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 
 	p.from = krt_mem_addr(t->mem, higher(from, h->seg->from));
 	p.end = krt_mem_addr(t->mem, lower(end, h->seg->end));
-	if (handed_out(e, g->fp, t->mem, higher(from, h->seg->from))) {
-		p.rule = KRT_RULE_REUSE_RACE;
-		/* a new owner finds garbage and writes first */
-		if (t->kind != KRT_ACC_READ && t->know != KRT_KNOW_WORD &&
-		    !krt_mem_cpu_fills(t->mem))
-			p.confidence = (enum krt_confidence)with_node(g->fp, h->seg->node,
-								       KRT_CERTAIN);
-	}
 	krt_pair_add(e, &p);
 }
 
@@ -875,9 +856,8 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 
 	for (struct krt_fgroup *g = mem->space->graphs; g; g = g->next) {
 		struct krt_footprint *f = g->fp;
-		enum krt_rule_id rule =
-			write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE;
-		struct krt_pair p = {0};
+		struct krt_pair p = {
+			.rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
 
 		if (!f->flight || !krt_unordered(e, f->flight, NULL, &p.view))
 			continue;
@@ -893,9 +873,6 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 				continue;
 			if (list == KRT_FL_POINTER && write)
 				c = KRT_LIKELY;
-			p.rule = handed_out(e, f, mem, higher(from, s->from))
-					 ? KRT_RULE_REUSE_RACE
-					 : rule;
 			p.confidence = (enum krt_confidence)with_node(f, s->node, c);
 			p.cur = op;
 			p.prev = f->flight;

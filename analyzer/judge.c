@@ -430,9 +430,8 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 	}
 	if (b && b->pool)
 		f->pool = b->pool->name;
-	if (!old && b && b->came_back.seq && (p->prev_fp || b->came_back.seq < p->prev->seq)) {
-		f->stale = b->came_back.seq < p->prev->seq;
-		f->former = !f->stale; /* what a launch used, then returned */
+	if (!old && b && b->came_back.seq && b->came_back.seq < p->prev->seq) {
+		f->stale = true;
 		f->freed_by = krt_api_text(b->came_back.api);
 		f->freed_seq = b->came_back.seq;
 	}
@@ -506,11 +505,6 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 		f->freed_stack = p->mem->freed.seq ? p->mem->freed.stack : 0;
 		if (b)
 			buffer_of_block(b, p->owner, p, f);
-		if (b && p->rule == KRT_RULE_REUSE_RACE && !p->owner && b->came_back.seq) {
-			f->f.buffer.freed_by = krt_api_text(b->came_back.api);
-			f->f.buffer.freed_seq = b->came_back.seq;
-			f->freed_stack = b->came_back.stack;
-		}
 		krt_buffer_text(&f->f.buffer, buffer, sizeof(buffer));
 		facts.buffer = buffer;
 		facts.offset = f->f.buffer.offset;

@@ -206,13 +206,6 @@ static inline uint64_t krt_mem_addr(const struct krt_mem *m, uint64_t key)
 	return m->kind == KRT_MEM_ARRAY ? key : key - m->space_off + m->node.key;
 }
 
-/* May the CPU have written it unseen? */
-static inline bool krt_mem_cpu_fills(const struct krt_mem *m)
-{
-	return m->kind == KRT_MEM_MANAGED || m->kind == KRT_MEM_PINNED ||
-	       m->kind == KRT_MEM_REGISTERED || m->kind == KRT_MEM_PAGEABLE;
-}
-
 void krt_memory_init(struct krt_memory *m, struct krt_heap *heap);
 void krt_memory_free(struct krt_memory *m);
 

@@ -703,6 +703,12 @@ static bool unordered(const struct reuse *u, const struct krt_op_info *prev,
 			: krt_unordered(u->e, prev, r->stream, view);
 }
 
+static bool cpu_writes(const struct krt_mem *m)
+{
+	return m->kind == KRT_MEM_MANAGED || m->kind == KRT_MEM_PINNED ||
+	       m->kind == KRT_MEM_REGISTERED || m->kind == KRT_MEM_PAGEABLE;
+}
+
 /* How sure is it that the two meet?  old NULL: done before the bytes were handed out. */
 static enum krt_confidence how_sure(const struct reuse *u, const struct krt_access *prev,
 				    const struct krt_block *old, bool handed, uint64_t from,
@@ -716,7 +722,7 @@ static enum krt_confidence how_sure(const struct reuse *u, const struct krt_acce
 	 * Not from owner to owner, or memory that the CPU may have filled unseen: what is
 	 * known of both decides.
 	 */
-	if (!old || !handed || krt_mem_cpu_fills(u->mem)) {
+	if (!old || !handed || cpu_writes(u->mem)) {
 		if (!inexact(r->know) && !inexact(prev->know))
 			return old && !old->freed.seq ? KRT_LIKELY : KRT_CERTAIN;
 		if (prev->know == KRT_KNOW_REACH || r->know == KRT_KNOW_START ||

@@ -85,9 +85,9 @@ void krt_words_reuse(const struct krt_facts *f, struct krt_words *w)
 	if (f->freed_by)
 		snprintf(back, sizeof(back), " (%s #%" PRIu64 ")", f->freed_by, f->freed_seq);
 	snprintf(w->message, sizeof(w->message),
-		 "%s #%" PRIu64 "%s%s %s %s%s, while %s%s%s #%" PRIu64 " on %s, %s%s, %s them",
-		 c->api, c->seq, c->host ? "" : " on ", c->host ? "" : c->stream, uses(c), bytes,
-		 who, p->node ? p->node : "", p->node ? " of " : "", p->api, p->seq, p->stream,
+		 "%s #%" PRIu64 "%s%s %s %s%s, while %s #%" PRIu64 " on %s, %s%s, %s them", c->api,
+		 c->seq, c->host ? "" : " on ", c->host ? "" : c->stream, uses(c), bytes, who,
+		 p->api, p->seq, p->stream,
 		 f->stale    ? "enqueued when the block had been given back"
 		 : f->former ? "of the owner that gave them back"
 			     : "enqueued before they were handed out",
