@@ -50,6 +50,8 @@ struct krt_declared {
 /* hot.c: what a thread did last */
 struct krt_lane_hot {
 	uint64_t fetched, fetched_seq; /* bytes of the last copy to the host, nothing enqueued since */
+	struct krt_hot *pageable;      /* that copy, where it waits because its memory is pageable */
+	struct krt_hot *synced;	       /* the last sync, nothing enqueued since */
 	uint64_t polling, polling_work; /* a query that found work unfinished, and when */
 	struct krt_stamp work_stamp;	/* its newest work */
 	struct krt_hot_kernel *kernel;	/* launched last */
@@ -209,6 +211,7 @@ struct krt_engine {
 	uint32_t hot_count, waiting_lane; /* the lane that waited, + 1; UINT32_MAX: several */
 	bool times;			/* calls carry times */
 	bool timing;			/* device times come */
+	uint32_t pace_lanes;
 
 	uint64_t sweeps; /* counts them */
 	uint64_t since_sweep,
@@ -567,8 +570,11 @@ void krt_pace_work(struct krt_engine *e, const struct krt_call *c, bool kernel);
 /* A stretch ends here: at a copy with a host side, or (wait) where the host waited. */
 void krt_pace_end(struct krt_engine *e, const struct krt_call *c, bool wait);
 void krt_device_times(struct krt_engine *e, const struct krt_rec_device_time *r, size_t len);
-/* Service and queueing of all that was enqueued before the waits of a site; KRT_UNKNOWN. */
-void krt_pace_cost(const struct krt_site *s, struct krt_cost *cost);
+/*
+ * Service and queueing of all that was enqueued before the waits of a site, where
+ * known.  Returns how long the device had nothing to do after them, or KRT_UNKNOWN.
+ */
+uint64_t krt_pace_cost(const struct krt_engine *e, const struct krt_site *s, struct krt_cost *cost);
 void krt_pace_finish(struct krt_engine *e);
 void krt_pace_free(struct krt_engine *e);
 

@@ -18,6 +18,9 @@
  * flight, such as one for the round before, does not let the device run dry and
  * does not count.
  *
+ * A copy from pageable memory that a sync follows is left to the sync, and a
+ * sync that the free of a round's memory follows to the free.
+ *
  * What is made again and again counts from the second time on, when what was
  * made at the site before has gone: a pool that grows is none.  All figures are
  * counts and the calls' own times; no verdict here rests on a time.
@@ -68,6 +71,7 @@ struct krt_hot {
 	char *target;
 	bool several;
 	uint64_t edges, added; /* waits that can add order, and those that did */
+	uint64_t followed;     /* a copy by a sync, a sync by the free of what is allocated again */
 	/* a copy to the host just before */
 	uint64_t fetches, fetched, fetched_seq;
 	uint32_t fetched_kernel;
@@ -266,6 +270,7 @@ void krt_site_work(struct krt_engine *e, const struct krt_call *c)
 	l->hot.work_stamp = e->enqueued;
 	l->path.done.work++;
 	l->hot.fetched = 0;
+	l->hot.pageable = l->hot.synced = NULL;
 	if (c->op == KRT_OP_GRAPH_LAUNCH)
 		l->path.done.launches++;
 	if (c->op == KRT_OP_GRAPH_LAUNCH || c->op == KRT_OP_COPY_BATCH ||
@@ -336,6 +341,7 @@ void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_m
 		return;
 	count(e, c, h, true);
 	size_seen(h, bytes);
+	l->hot.pageable = h;
 }
 
 static void target(struct krt_engine *e, struct krt_hot *h, const struct krt_stream_info *s,
@@ -388,7 +394,11 @@ void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct k
 	else if (e->waiting_lane != c->lane + 1)
 		e->waiting_lane = UINT32_MAX;
 	added |= by_chance(e, c, s, ev);
+	if (l->hot.pageable) /* pinned memory would only move the wait from there to here */
+		l->hot.pageable->followed++;
+	l->hot.pageable = NULL;
 	h = hot_get(e, KRT_RULE_PERF_SYNC_HOT);
+	l->hot.synced = h;
 	if (!h)
 		return;
 	/* with work in flight that was enqueued later the device does not run dry */
@@ -502,6 +512,13 @@ void krt_hot_gone(struct krt_engine *e, const struct krt_call *c, enum krt_made_
 	if (!m)
 		return;
 	if (h) {
+		struct krt_lane *l = krt_call_lane(e, c->lane);
+
+		/* the sync is for the free, which would wait itself */
+		if (l && l->hot.synced && sort == KRT_MADE_MEMORY)
+			l->hot.synced->followed++;
+		if (l)
+			l->hot.synced = NULL;
 		h->gone++;
 		h->gone_seq = c->rec->t0;
 		h->gone_stack = c->rec->stack;
@@ -562,7 +579,7 @@ static void hot_finding(struct krt_engine *e, const struct krt_site *s, enum krt
 			      .hot = &hot};
 	struct krt_finding shape;
 
-	krt_pace_cost(s, &hot.cost);
+	hot.dry_ns = krt_pace_cost(e, s, &hot.cost);
 	if (e->times) {
 		hot.cost.submit_ns = h->submit_ns;
 		hot.cost.blocked_ns = h->blocked_ns + h->gone_ns;
@@ -601,6 +618,8 @@ static void judge(struct krt_engine *e, const struct krt_site *s)
 		hot_finding(e, s, KRT_RULE_PERF_REDUNDANT_SYNC, more(rounds, h->count));
 		return;
 	}
+	if (h->followed * 2 > h->count && h->fetches * 2 <= h->count)
+		return;
 	if (h->rule == KRT_RULE_PERF_REDUNDANT_SYNC || h->count < e->cfg.hot_min ||
 	    h->worked + 1 < e->cfg.hot_min || h->worked * 2 < rounds - 1)
 		return;

@@ -27,9 +27,11 @@ struct stretch {
 	struct krt_site *wait; /* where the host waited for it, NULL: nobody asks */
 	uint32_t calls, launches, known;
 	bool waited; /* wait is final */
+	bool last;   /* before the wait */
 	uint64_t last_known; /* the call that device times came for last: it may have several */
 	uint64_t submit_ns, service_ns;
 	uint64_t ends, starts; /* sums modulo 2^64: ends of calls, starts of their work */
+	uint64_t begin, end_ns; /* of the device's work */
 	uint64_t first_seq;    /* of its first kernel */
 	uint32_t first_stack;
 	uint16_t first_api;
@@ -39,6 +41,9 @@ struct krt_lane_pace {
 	struct stretch ring[STRETCHES]; /* the newest is the one that grows */
 	uint32_t first, n;
 	bool open; /* the newest has calls */
+	/* of the stretch that was settled last, if a wait came after it: the wait, the device's end */
+	struct krt_site *dry;
+	uint64_t dry_since;
 };
 
 /* What is known of a site's stretches. */
@@ -51,6 +56,7 @@ struct krt_pace {
 	uint16_t api;
 	/* as a wait */
 	uint64_t waited, waited_known, waited_service, waited_queue;
+	uint64_t dry_ns; /* from the end of what was waited for to the next start */
 };
 
 static struct krt_pace *pace_get(struct krt_engine *e, struct krt_site *s)
@@ -68,7 +74,7 @@ static uint64_t queue_of(const struct stretch *t)
 }
 
 /* The stretch is as known as it will be. */
-static void settle(struct krt_engine *e, const struct stretch *t)
+static void settle(struct krt_engine *e, struct krt_lane_pace *l, const struct stretch *t)
 {
 	bool known = t->known == t->calls;
 	struct krt_pace *p = t->launches ? pace_get(e, t->end) : NULL;
@@ -90,6 +96,10 @@ static void settle(struct krt_engine *e, const struct stretch *t)
 			p->queue_ns += queue;
 		}
 	}
+	if (l->dry && known && t->begin > l->dry_since && l->dry->pace)
+		l->dry->pace->dry_ns += t->begin - l->dry_since;
+	l->dry = known && t->last ? t->wait : NULL;
+	l->dry_since = t->end_ns;
 	p = pace_get(e, t->wait);
 	if (p) {
 		p->waited++;
@@ -107,7 +117,7 @@ static void settle_oldest(struct krt_engine *e, struct krt_lane_pace *l, bool al
 
 		if (!all && (!t->waited || t->known < t->calls))
 			return;
-		settle(e, t);
+		settle(e, l, t);
 		l->first = (l->first + 1) % STRETCHES;
 		l->n--;
 	}
@@ -118,8 +128,10 @@ static struct krt_lane_pace *lane_pace(struct krt_engine *e, unsigned lane)
 {
 	struct krt_lane *l = e->timing ? krt_call_lane(e, lane) : NULL;
 
-	if (l && !l->pace)
+	if (l && !l->pace) {
 		l->pace = krt_heap_alloc(&e->heap, sizeof(*l->pace));
+		e->pace_lanes++;
+	}
 	return l ? l->pace : NULL;
 }
 
@@ -137,7 +149,7 @@ void krt_pace_work(struct krt_engine *e, const struct krt_call *c, bool kernel)
 		return;
 	if (!l->open) {
 		if (l->n == STRETCHES) {
-			settle(e, &l->ring[l->first]);
+			settle(e, l, &l->ring[l->first]);
 			l->first = (l->first + 1) % STRETCHES;
 			l->n--;
 		}
@@ -169,6 +181,8 @@ void krt_pace_end(struct krt_engine *e, const struct krt_call *c, bool wait)
 	l->open = false;
 	if (!wait)
 		return;
+	if (l->n)
+		newest(l)->last = true;
 	for (uint32_t i = l->n; i--;) {
 		struct stretch *t = &l->ring[(l->first + i) % STRETCHES];
 
@@ -205,6 +219,10 @@ static void device_time(struct krt_engine *e, const struct krt_device_time *d)
 		return;
 	e->cov.device_times++;
 	t->service_ns += d->end_ns - d->start_ns;
+	if (!t->begin || d->start_ns < t->begin)
+		t->begin = d->start_ns;
+	if (d->end_ns > t->end_ns)
+		t->end_ns = d->end_ns;
 	if (t->last_known != d->call) {
 		t->last_known = d->call;
 		t->known++;
@@ -226,14 +244,16 @@ void krt_device_times(struct krt_engine *e, const struct krt_rec_device_time *r,
 
 /* --- verdicts ---------------------------------------------------------------------------- */
 
-void krt_pace_cost(const struct krt_site *s, struct krt_cost *cost)
+uint64_t krt_pace_cost(const struct krt_engine *e, const struct krt_site *s, struct krt_cost *cost)
 {
 	const struct krt_pace *p = s->pace;
 
 	if (!p || !p->waited || p->waited_known != p->waited)
-		return;
+		return KRT_UNKNOWN;
 	cost->service_ns = p->waited_service;
 	cost->queue_ns = p->waited_queue;
+	/* another thread's work may have filled the time */
+	return e->pace_lanes == 1 ? p->dry_ns : KRT_UNKNOWN;
 }
 
 static void launch_bound(struct krt_engine *e, const struct krt_site *s)

@@ -61,6 +61,12 @@ static void sync_hot(const struct krt_facts *f, const struct krt_hot_facts *h, s
 		add(MESSAGE, ": the program waits for their value");
 	}
 	spent(w, "the wait", h->cost.blocked_ns);
+	if (h->dry_ns != KRT_UNKNOWN && h->dry_ns) {
+		char text[40];
+
+		time_text(text, sizeof(text), h->dry_ns);
+		add(MESSAGE, "; the device ran dry for %s after it", text);
+	}
 	if (h->fetched)
 		snprintf(w->fix, sizeof(w->fix),
 			 "decide on the device, or fetch the value one round late: copy into one "

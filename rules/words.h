@@ -108,6 +108,7 @@ struct krt_hot_facts {
 	const char *fetched_api, *kernel; /* of that copy; launched before it, or NULL */
 	uint64_t bytes_min, bytes_max;	  /* of allocations, copies */
 	uint64_t gone_ns;		  /* inside the calls that free or destroy */
+	uint64_t dry_ns;		  /* the device had nothing to do after the waits */
 };
 
 /* GRAPH_STALE_INPUT: what a replay went without. */

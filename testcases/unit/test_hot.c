@@ -458,6 +458,41 @@ static void pageable_fetch(struct world *w)
 	}
 }
 
+static void pageable_fetch_and_sync(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		kernel_at(w, KERNEL, 1);
+		w->stack = FETCH;
+		d2h(w, HEAP, DEV, 4, S1);
+		sync_at(w, SYNC);
+	}
+}
+
+static void alloc_sync_free(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		w->stack = ALLOC;
+		alloc(w, DEV + (2 << 20), 512);
+		kernel_at(w, KERNEL, 1);
+		sync_at(w, SYNC);
+		w->stack = FREE;
+		call(w, cuMemFree_v2, A(DEV + (2 << 20)));
+	}
+}
+
+static void alloc_fetch_free(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		w->stack = ALLOC;
+		alloc(w, DEV + (2 << 20), 512);
+		kernel_at(w, KERNEL, 1);
+		fetch(w, 64);
+		sync_at(w, SYNC);
+		w->stack = FREE;
+		call(w, cuMemFree_v2, A(DEV + (2 << 20)));
+	}
+}
+
 static void pageable_small_upload(struct world *w)
 {
 	for (int i = 0; i < 40; i++) {
@@ -602,6 +637,9 @@ Test(hot, rules)
 		{alloc_pool, ""},
 		{pinned_each_round, "PERF-ALLOC-HOT:note:1"},
 		{pageable_fetch, "PERF-PAGEABLE-ASYNC:note:1"},
+		{pageable_fetch_and_sync, "PERF-SYNC-HOT:note:1"},
+		{alloc_sync_free, "PERF-ALLOC-HOT:note:1"},
+		{alloc_fetch_free, "PERF-SYNC-HOT:note:1 PERF-ALLOC-HOT:note:1"},
 		{pageable_small_upload, ""},
 		{pageable_large_upload, "PERF-PAGEABLE-ASYNC:note:1"},
 		{pinned_fetch, ""},
@@ -818,6 +856,9 @@ Test(pace, sync)
 	}
 	r = world_report(&w);
 	cr_expect_eq(only(r)->cost.service_ns, 19 * 41000);
+	/* 17 us from the end of a round's copy to the next kernel: calls take 58 us, 41 are worked */
+	cr_expect(strstr(only(r)->message, "the device ran dry for 306 us after it"), "%s",
+		  only(r)->message);
 	/* the kernel 100 ns, the copy from the end of its call on */
 	cr_expect_eq(only(r)->cost.queue_ns, 19 * (100 + 40100 - 2000));
 	krt_report_destroy(r);
