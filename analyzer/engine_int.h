@@ -461,11 +461,11 @@ struct krt_gset;
  * lifetime of the graph's own memory?  set: what each touches now; disabled: a
  * byte a node, NULL: none is.
  * node: the one that changed, KRT_GNODE_NONE: any may have.  made: the executable.
- * True: something was found.
+ * possible: what is only possible is told too.  True: something surer was found.
  */
 bool krt_graph_order(struct krt_engine *e, const struct krt_origin *made,
 		     const struct krt_graph_image *g, struct krt_gset *const *set,
-		     const uint8_t *disabled, uint32_t node);
+		     const uint8_t *disabled, uint32_t node, bool possible);
 
 /* --- unfinished.c ------------------------------------------------------------ */
 

@@ -186,10 +186,10 @@ static void exec_order(struct krt_engine *e, struct krt_exec *x)
 	x->nchanged = 0;
 	if (n > KRT_CHANGED_MAX && !x->unordered)
 		x->unordered = krt_graph_order(e, &x->made, x->image, x->set, x->off,
-					       KRT_GNODE_NONE);
+					       KRT_GNODE_NONE, !x->launches);
 	for (uint32_t i = 0; i < n && n <= KRT_CHANGED_MAX && !x->unordered; i++)
 		x->unordered = krt_graph_order(e, &x->made, x->image, x->set, x->off,
-					       x->changed[i]);
+					       x->changed[i], false);
 }
 
 /* The footprint of now, and what is live around it.  False: there is none. */

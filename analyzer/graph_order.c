@@ -29,6 +29,7 @@
 #define ROWS_MAX    (1u << 18)
 #define USERS_MAX   64
 #define PAIRS_MAX   64 /* of one node with others */
+#define TOLD_MAX    256 /* pairs of one graph, of each confidence */
 #define ALL	    UINT32_MAX
 #define PORT_LAUNCH_ORDER 2
 
@@ -76,7 +77,8 @@ struct order {
 	uint8_t *mark;	     /* one: comes before or after it */
 	uint8_t *unseen;     /* may be ordered by something that is not in the graph */
 	uint64_t steps;
-	bool gave_up, found;
+	bool gave_up, found, possible; /* possible: such pairs are told too */
+	unsigned told[KRT_CERTAIN + 1];
 	struct krt_op_info **op;
 	struct gspace *spaces;
 	struct gusers *users;
@@ -283,6 +285,8 @@ static void pair_add(struct order *o, const struct gpair *p)
 	struct gpair *q = o->pair;
 	unsigned i;
 
+	if (p->confidence == KRT_POSSIBLE && !o->possible)
+		return;
 	for (i = 0; i < o->pairs; i++, q++)
 		if (q->other == p->other && q->rule == p->rule && q->mine->owner == p->mine->owner)
 			break;
@@ -661,6 +665,9 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 	struct krt_finding shape;
 	char buffer[256];
 
+	o->found |= p->confidence > KRT_POSSIBLE;
+	if (o->told[p->confidence]++ >= TOLD_MAX)
+		return;
 	memset(&shape, 0, sizeof(shape));
 	/* a free that comes after the use is the operation at fault */
 	a = o->set[cur];
@@ -692,7 +699,6 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 	f.len = shape.buffer.len;
 	f.size = shape.buffer.size;
 	krt_find(o->e, &f, &shape, stack);
-	o->found = true;
 }
 
 static void flush(struct order *o, uint32_t v)
@@ -787,7 +793,7 @@ static void clean_up(struct order *o)
 
 bool krt_graph_order(struct krt_engine *e, const struct krt_origin *made,
 		     const struct krt_graph_image *g, struct krt_gset *const *set,
-		     const uint8_t *disabled, uint32_t node)
+		     const uint8_t *disabled, uint32_t node, bool possible)
 {
 	struct order *o;
 	bool found;
@@ -800,7 +806,13 @@ bool krt_graph_order(struct krt_engine *e, const struct krt_origin *made,
 	o = krt_heap_alloc(&e->heap, sizeof(*o));
 	if (!o)
 		return false;
-	*o = (struct order){.e = e, .made = made, .g = g, .set = set, .disabled = disabled, .one = node};
+	*o = (struct order){.e = e,
+			    .made = made,
+			    .g = g,
+			    .set = set,
+			    .disabled = disabled,
+			    .one = node,
+			    .possible = possible};
 	if (prepare(o)) {
 		if (node != ALL)
 			add_node(o, node);

@@ -213,19 +213,23 @@ void krt_words_capture(const struct krt_facts *f, struct krt_words *w)
 		captured_event(f, k, cap, w);
 		break;
 	case KRT_CAPTURE_WRONG_THREAD:
-		MSG("%s #%" PRIu64 " ends %s%s%s from another thread than the one that began it",
-		    c->api, c->seq, cap, k->mode ? " in mode " : "", k->mode ? k->mode : "");
+		MSG("%s #%" PRIu64 " ends %s%s%s%s from another thread than the one that began it",
+		    c->api, c->seq, cap, k->mode ? " in " : "", k->mode ? k->mode : "",
+		    k->mode ? " mode," : "");
+		HAS("the capture goes on until its own thread ends it");
 		FIX("end the capture in the thread that began it, or begin it with "
 		    "CU_STREAM_CAPTURE_MODE_RELAXED");
 		break;
 	case KRT_CAPTURE_UNMATCHED:
 		MSG("%s #%" PRIu64 " is called on %s, but %s", c->api, c->seq, c->stream, cap);
+		HAS("the capture goes on until it is ended on its own stream");
 		FIX("end the capture on the stream that it began on%s%s",
 		    k->begin_stream ? ": " : "", k->begin_stream ? k->begin_stream : "");
 		break;
 	case KRT_CAPTURE_REFUSED:
 		MSG("%s #%" PRIu64 " cannot begin a capture on %s%s", c->api, c->seq, c->stream,
 		    k->ended ? ": the legacy stream cannot capture" : "");
+		HAS("none: nothing is captured");
 		FIX("capture on a stream made by cuStreamCreate, best with CU_STREAM_NON_BLOCKING");
 		break;
 	case KRT_CAPTURE_LATER:
