@@ -288,7 +288,8 @@ static struct krt_gmem *mem_floor(const struct krt_graph_image *g, uint64_t addr
 
 static void match_frees(struct krt_graph_image *g)
 {
-	qsort(g->mem, g->mems, sizeof(*g->mem), by_address);
+	if (g->mems)
+		qsort(g->mem, g->mems, sizeof(*g->mem), by_address);
 	for (uint32_t i = 0; i < g->nodes; i++) {
 		struct krt_gmem *m;
 		uint64_t addr;

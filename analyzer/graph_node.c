@@ -763,7 +763,7 @@ static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_gra
 	for (struct krt_gentry *k = t ? t->first : NULL; k; k = k->next) {
 		if (!krt_heap_grow(&e->heap, &old, &cap, n, sizeof(*old)))
 			break;
-		old[n] = (struct of_hash){.hash = k->set->hash, .place = n, .set = k->set};
+		old[n] = (struct of_hash){.hash = k->set->hash, .place = n, .set = krt_gset_ref(k->set)};
 		n++;
 	}
 	for (uint32_t i = 0; new && i < g->nodes; i++)
@@ -788,6 +788,8 @@ static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_gra
 			set = krt_gset_new(e, c, g, d->type, d->payload, d->len, NULL);
 		entry_put(e, d->node, d->graph, d->type, set);
 	}
+	for (uint32_t i = 0; i < n; i++)
+		krt_gset_unref(old[i].set);
 	krt_heap_free(&e->heap, old, cap * sizeof(*old));
 	krt_heap_free(&e->heap, new, ((size_t)g->nodes + 1) * sizeof(*new));
 }
