@@ -327,7 +327,7 @@ static void end_step(void)
 		call(&w, cuMemRelease, A(0x91 + below(2)));
 		break;
 	default:
-		if (!below(20))
+		if (!below(20) && !only.one_stream) /* it ends streams as well */
 			call(&w, cuDevicePrimaryCtxReset_v2, A(0));
 		else
 			call(&w, cuArrayDestroy, A(0x900 + below(2)));
