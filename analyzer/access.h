@@ -38,7 +38,7 @@ enum krt_knowledge {
 	KRT_KNOW_POINTER, /* a plain pointer among the parameters */
 	KRT_KNOW_WORD,	  /* a word inside a larger parameter */
 	KRT_KNOW_REACH,	  /* in `past`: bytes behind a plain pointer, up to the end of its block */
-	KRT_KNOW_START,	  /* of blocks: such a word that is a block's first byte, in no list of addresses */
+	KRT_KNOW_START,	  /* of blocks: such a word that is a block's first byte, among addresses alone and few */
 };
 
 struct krt_fgroup;

@@ -356,6 +356,7 @@ struct krt_kernel_access {
 	unsigned kind;	    /* enum krt_access_kind */
 	enum krt_knowledge know;
 	uint32_t within; /* bytes of the parameter that holds the pointer, 0: not from parameters */
+	bool pure;	 /* whose words are all addresses of memory, or 0 */
 };
 typedef void krt_kernel_fn(void *user, const struct krt_kernel_access *a);
 struct krt_kernel_params {

@@ -191,6 +191,9 @@ void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
 			continue;
 		a.know = size == 8 ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
 		a.within = size;
+		a.pure = !(size % 8);
+		for (uint32_t at = 0; a.pure && at < size; at += 8)
+			a.pure = !word_at(p, off + at) || is_memory(user, word_at(p, off + at));
 		for (uint32_t at = 0; at + 8 <= size; at += 8) {
 			a.addr = word_at(p, off + at);
 			if (a.addr > 4096 && is_memory(user, a.addr))
@@ -264,8 +267,9 @@ static void touch_access(void *user, const struct krt_kernel_access *a)
 	if (a->len)
 		krt_touch_shape(o->e, &t, &s);
 	else
+		/* Beside numbers may lie what nobody wrote: addresses that the stack held. */
 		krt_touch_pointer(o->e, o->op, a->addr, a->know == KRT_KNOW_POINTER,
-				  a->within > KRT_LIST_FROM);
+				  !a->pure || a->within > KRT_LIST_FROM);
 }
 
 static void spin(void *user, const struct krt_kernel_access *a)

@@ -337,6 +337,20 @@ Test(reuse, word_inside_is_possible)
 	expect_all(&w, "?REUSE-RACE:1");
 }
 
+/* Beside numbers lie words that nobody wrote: there it may be what the stack held. */
+Test(reuse, word_beside_a_number_is_possible)
+{
+	struct world w;
+
+	open_pool(&w);
+	block_alloc(&w, POOL, DEV, N, S1);
+	launch(&w, S1, BOX, DEV, 0x1234);
+	block_free(&w, DEV);
+	block_alloc(&w, POOL, DEV, N, S2);
+	launch(&w, S2, BOX, DEV, DEV + 512);
+	expect_all(&w, "?REUSE-RACE:1");
+}
+
 /* Of a list of addresses a launch fills in some; the others are what the stack held. */
 Test(reuse, word_in_a_list_is_possible)
 {
