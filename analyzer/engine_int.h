@@ -351,6 +351,8 @@ uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c);
 /* What a kernel touches, by the first tier that tells: see invoke.c. */
 /* A parameter of more bytes may be a list of addresses, of which a launch fills in some. */
 #define KRT_LIST_FROM 1024
+/* One of more bytes that holds other words too has room for what nobody wrote. */
+#define KRT_MIXED_FROM 128
 struct krt_kernel_access {
 	uint64_t addr, len; /* len 0: a pointer of which nothing else is known */
 	unsigned kind;	    /* enum krt_access_kind */

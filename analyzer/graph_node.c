@@ -460,7 +460,8 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 		.kind = (uint8_t)k->kind,
 		.know = (uint8_t)k->know,
 		.role = KRT_GROLE_KERNEL,
-		.stray = k->know == KRT_KNOW_WORD && k->within > KRT_LIST_FROM};
+		.stray = k->know == KRT_KNOW_WORD &&
+			 (k->within > KRT_LIST_FROM || (!k->pure && k->within > KRT_MIXED_FROM))};
 
 	add_line(b, &a, k->addr, k->len ? k->len : 1);
 }

@@ -675,6 +675,30 @@ Test(stale, word_of_a_large_struct)
 	expect_all(&w, "?GRAPH-STALE-ADDR:1");
 }
 
+/* As of an elementwise kernel: a few addresses, and tables of which a launch fills in some. */
+Test(stale, word_of_a_struct_with_tables)
+{
+	static const uint32_t size[] = {528};
+	static struct graph_build b;
+	struct {
+		struct krt_node_kernel k;
+		struct krt_params h;
+		uint64_t p[66];
+	} u = {.k = {.func = 0xf0, .grid = {1, 1, 1}, .block = {1, 1, 1}},
+	       .h = {.kernel = 9, .len = 528},
+	       .p = {[3] = 77, [40] = DEV}};
+	struct world w;
+
+	open2(&w);
+	kernel(&w, 9, "elementwise", 1, size);
+	graph_open(&b, G1);
+	graph_node(&b, CU_GRAPH_NODE_TYPE_KERNEL, &u, sizeof(u));
+	capture_all(&w, S1, G1, &b, X1);
+	gone(&w, DEV);
+	graph_launch(&w, X1, S1);
+	expect_all(&w, "?GRAPH-STALE-ADDR:1");
+}
+
 Test(stale, capture_that_failed)
 {
 	struct krt_capture_rec r = {.id = 1, .graph = G1, .status = 2};
