@@ -114,20 +114,6 @@ static uint32_t places(const struct krt_exec *x, uint64_t node, uint32_t *first)
 	return hi - lo;
 }
 
-/* A batch of memory operations: does one wait? */
-static bool waits_for_value(const struct krt_gnode *n)
-{
-	CUstreamBatchMemOpParams m;
-
-	for (uint32_t at = 8; n->len >= sizeof(m) && at <= n->len - sizeof(m); at += sizeof(m)) {
-		memcpy(&m, (const char *)n->payload + at, sizeof(m));
-		if (m.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
-		    m.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
-			return true;
-	}
-	return false;
-}
-
 static void not_read(struct krt_engine *e, const struct krt_call *c)
 {
 	krt_reason(e, KRT_REASON_GRAPH, "%s #%llu", c->api->base, (unsigned long long)c->rec->t0);
@@ -157,12 +143,10 @@ static void exec_read(struct krt_engine *e, const struct krt_call *c, struct krt
 			x->set[i] = krt_gset_ref(n->set);
 		x->index[i] = (struct krt_ghandle){.node = n->node, .place = i};
 		if ((n->type == KRT_GNODE_WAIT_EVENT || n->type == KRT_GNODE_EVENT_RECORD) &&
-		    n->len >= 8 &&
 		    krt_heap_grow(&e->heap, &x->events, &x->events_cap, x->nevents,
 				  sizeof(*x->events)))
 			x->events[x->nevents++] = i;
-		x->external |= n->type == KRT_GNODE_SEMAS_WAIT ||
-			       (n->type == KRT_GNODE_BATCH_MEM_OP && waits_for_value(n));
+		x->external |= n->set && n->set->waits;
 	}
 	if (g->nodes)
 		qsort(x->index, g->nodes, sizeof(*x->index), by_handle);
@@ -331,6 +315,7 @@ static void set_put(struct krt_exec *x, uint32_t place, struct krt_gset *set)
 {
 	krt_gset_unref(x->set[place]);
 	x->set[place] = set;
+	x->external |= set && set->waits;
 	x->dirty = true;
 }
 
@@ -646,12 +631,10 @@ static void stale_stack(struct krt_engine *e, const struct krt_call *c, struct k
 
 /* --- launches ----------------------------------------------------------------------------------------- */
 
+/* 0: not known any more */
 static uint64_t event_of(const struct krt_exec *x, uint32_t place)
 {
-	uint64_t event = 0;
-
-	memcpy(&event, x->image->node[place].payload, sizeof(event));
-	return event;
+	return x->set[place] ? x->set[place]->event : 0;
 }
 
 /* Wait nodes bind to the records of now; the launch as a whole is taken to wait. */
@@ -659,11 +642,12 @@ static void wait_nodes(struct krt_engine *e, const struct krt_call *c, const str
 		       struct krt_stream_info *s)
 {
 	for (uint32_t i = 0; i < x->nevents; i++) {
+		uint64_t event = event_of(x, x->events[i]);
 		struct krt_event_info *ev;
 
-		if (x->image->node[x->events[i]].type != KRT_GNODE_WAIT_EVENT)
+		if (!event || x->image->node[x->events[i]].type != KRT_GNODE_WAIT_EVENT)
 			continue;
-		ev = krt_event_get(&e->obj, event_of(x, x->events[i]), true);
+		ev = krt_event_get(&e->obj, event, true);
 		if (!ev)
 			return;
 		ev->bound = true;
@@ -679,9 +663,12 @@ static void wait_nodes(struct krt_engine *e, const struct krt_call *c, const str
 static void record_nodes(struct krt_engine *e, const struct krt_call *c, const struct krt_exec *x,
 			 struct krt_stream_info *s, struct krt_snapshot *snap)
 {
-	for (uint32_t i = 0; snap && i < x->nevents; i++)
-		if (x->image->node[x->events[i]].type == KRT_GNODE_EVENT_RECORD)
-			krt_record_event(e, c, event_of(x, x->events[i]), s, snap);
+	for (uint32_t i = 0; snap && i < x->nevents; i++) {
+		uint64_t event = event_of(x, x->events[i]);
+
+		if (event && x->image->node[x->events[i]].type == KRT_GNODE_EVENT_RECORD)
+			krt_record_event(e, c, event, s, snap);
+	}
 }
 
 static void launch(struct krt_engine *e, const struct krt_call *c)

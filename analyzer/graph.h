@@ -133,7 +133,9 @@ struct krt_gset {
 	unsigned capture;	/* 0: not by a captured call */
 	uint32_t kernel;	/* id, 0: none */
 	uint64_t thread;	/* serial of the thread that made it */
+	uint64_t event;		/* of an event node */
 	bool coop, stack;	/* stack: it names memory on that thread's stack */
+	bool waits;		/* for what is not seen: a semaphore, a value in memory */
 	uint32_t n, cap;
 	struct krt_gaccess *access;
 };
@@ -313,7 +315,7 @@ struct krt_exec {
 	uint32_t *events;	       /* places of event nodes */
 	uint32_t nevents, events_cap;
 	struct krt_footprint *fp;
-	bool external; /* nodes wait for what is not seen: semaphores, values */
+	bool external; /* nodes wait, or waited, for what is not seen */
 	bool dirty; /* updated: fp is rebuilt at the next launch */
 	struct krt_snapshot *last; /* of the latest launch */
 	uint64_t launches;

@@ -436,6 +436,8 @@ static void add_memops(struct build *b, const void *payload, uint32_t len)
 	memcpy(&n, payload, 8);
 	for (uint64_t at = 8; n-- && at + sizeof(m) <= len; at += sizeof(m)) {
 		memcpy(&m, (const char *)payload + at, sizeof(m));
+		b->set->waits |= m.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+				 m.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
 		switch (m.operation) {
 		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
 		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
@@ -580,6 +582,7 @@ struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
 	set->made = (struct krt_origin){
 		.api = c->rec->api, .seq = c->rec->t0, .stack = c->rec->stack};
 	set->thread = l ? l->thread : 0;
+	set->waits = type == KRT_GNODE_SEMAS_WAIT;
 	if (!len)
 		return set;
 	switch (type) {
@@ -597,6 +600,11 @@ struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
 		break;
 	case KRT_GNODE_BATCH_MEM_OP:
 		add_memops(&b, payload, len);
+		break;
+	case KRT_GNODE_WAIT_EVENT:
+	case KRT_GNODE_EVENT_RECORD:
+		if (len >= sizeof(set->event))
+			memcpy(&set->event, payload, sizeof(set->event));
 		break;
 	default:
 		break;
