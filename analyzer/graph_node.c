@@ -757,24 +757,65 @@ static int by_hash(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
+/* Does the template lie in the graph, or is it the graph? */
+static bool inside(struct krt_engine *e, const struct krt_gtemplate *t, uint64_t graph)
+{
+	for (unsigned depth = 0; t && depth <= KRT_GDEPTH_MAX; depth++) {
+		if (t->handle == graph)
+			return true;
+		t = t->parent ? template_get(e, t->parent, false) : NULL;
+	}
+	return false;
+}
+
+struct olds {
+	struct of_hash *set;
+	uint32_t n, cap;
+};
+
+static void old_add(struct krt_engine *e, struct olds *o, struct krt_gset *set)
+{
+	if (!set || !krt_heap_grow(&e->heap, &o->set, &o->cap, o->n, sizeof(*o->set)))
+		return;
+	o->set[o->n] =
+		(struct of_hash){.hash = set->hash, .place = o->n, .set = krt_gset_ref(set)};
+	o->n++;
+}
+
+/* The sets of a graph and of what lies in it; of an executable. */
+static void olds_of(struct krt_engine *e, struct olds *o, uint64_t graph, const struct krt_exec *x)
+{
+	struct krt_gtemplate *first = graph ? template_get(e, graph, false) : NULL, *t;
+
+	for (t = first && first->children ? e->graphs.templates : first; t; t = t->hh.next) {
+		if (inside(e, t, graph))
+			for (struct krt_gentry *k = t->first; k; k = k->next)
+				old_add(e, o, k->set);
+		if (!first->children)
+			break;
+	}
+	for (uint32_t i = 0; x && x->set && i < x->image->nodes; i++)
+		old_add(e, o, x->set[i]);
+}
+
+static void belongs(struct krt_engine *e, uint64_t graph, uint64_t to);
+
 /*
  * Nodes of the image that are not known get the sets of nodes of the graph
- * `from` with the same parameters, the first the first; the others one of now.
+ * `from`, or of the executable, with the same parameters, the first the first;
+ * the others one of now.
  */
 static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_graph_image *g,
-		  uint64_t from)
+		  uint64_t from, const struct krt_exec *x)
 {
-	struct krt_gtemplate *t = from ? template_get(e, from, false) : NULL;
-	struct of_hash *old = NULL;
-	uint32_t n = 0, cap = 0, fresh = 0, at = 0;
+	struct olds o = {0};
+	struct of_hash *old;
+	uint32_t n, fresh = 0, at = 0;
 	struct of_hash *new = krt_heap_alloc(&e->heap, ((size_t)g->nodes + 1) * sizeof(*new));
 
-	for (struct krt_gentry *k = t ? t->first : NULL; k; k = k->next) {
-		if (!krt_heap_grow(&e->heap, &old, &cap, n, sizeof(*old)))
-			break;
-		old[n] = (struct of_hash){.hash = k->set->hash, .place = n, .set = krt_gset_ref(k->set)};
-		n++;
-	}
+	olds_of(e, &o, from, x);
+	old = o.set;
+	n = o.n;
 	for (uint32_t i = 0; new && i < g->nodes; i++)
 		if (g->node[i].type != KRT_GNODE_END)
 			new[fresh++] = (struct of_hash){
@@ -787,29 +828,36 @@ static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_gra
 		qsort(new, fresh, sizeof(*new), by_hash);
 	for (uint32_t i = 0; i < fresh && !e->heap.failed; i++) {
 		struct krt_gnode *d = &g->node[new[i].place];
+		const struct krt_gentry *known = entry_get(e, d->node);
 		struct krt_gset *set;
 
 		while (at < n && old[at].hash < new[i].hash)
 			at++;
-		if (at < n && old[at].hash == new[i].hash)
+		if (g->graph == from && known && known->type == d->type &&
+		    known->set->hash == new[i].hash)
+			set = krt_gset_ref(known->set); /* moved, not copied */
+		else if (at < n && old[at].hash == new[i].hash)
 			set = krt_gset_ref(old[at++].set);
 		else
 			set = krt_gset_new(e, c, g, d->type, d->payload, d->len, NULL);
 		entry_put(e, d->node, d->graph, d->type, set);
 	}
+	for (uint32_t i = 0; i < g->nodes; i++)
+		if (g->node[i].holder != KRT_GNODE_NONE)
+			belongs(e, g->node[i].graph, g->node[g->node[i].holder].graph);
 	for (uint32_t i = 0; i < n; i++)
 		krt_gset_unref(old[i].set);
-	krt_heap_free(&e->heap, old, cap * sizeof(*old));
+	krt_heap_free(&e->heap, old, o.cap * sizeof(*old));
 	krt_heap_free(&e->heap, new, ((size_t)g->nodes + 1) * sizeof(*new));
 }
 
-/* A graph inside a node of another goes with it. */
+/* A graph inside a node of another goes with it; the body that a clone names is its original's. */
 static void belongs(struct krt_engine *e, uint64_t graph, uint64_t to)
 {
 	struct krt_gtemplate *parent = template_get(e, to, false);
 	struct krt_gtemplate *child = parent && graph != to ? template_get(e, graph, true) : NULL;
 
-	if (!child)
+	if (!child || child->parent || inside(e, parent, graph))
 		return;
 	child->parent = to;
 	parent->children = true;
@@ -835,7 +883,9 @@ static void bodies(struct krt_engine *e, const struct krt_node_rec *r, uint64_t 
 static void adopt_child(struct krt_engine *e, const struct krt_call *c,
 			const struct krt_node_rec *r, uint64_t graph)
 {
+	struct krt_exec *x = NULL;
 	struct krt_graph_image *g;
+	uint64_t from = c->handle;
 
 	if (r->type == KRT_GNODE_CONDITIONAL)
 		bodies(e, r, graph);
@@ -844,7 +894,13 @@ static void adopt_child(struct krt_engine *e, const struct krt_call *c,
 	g = krt_graph_image_new(&e->heap, r + 1, r->size - (uint32_t)sizeof(*r));
 	if (!g)
 		return;
-	adopt(e, c, g, c->handle);
+	if (c->op == KRT_OP_GRAPH_LAUNCH)
+		HASH_FIND(hh, e->graphs.execs, &c->exec, sizeof(c->exec), x);
+	else if (!from && c->in.len >= 24) /* CUgraphNodeParams */
+		from = krt_u64_at(&c->in, 2);
+	if (g->graph != from)
+		template_drop(e, g->graph); /* the handle is another graph's now */
+	adopt(e, c, g, from, x);
 	belongs(e, g->graph, graph);
 	krt_graph_image_unref(g);
 }
@@ -914,7 +970,7 @@ void krt_gnode_op(struct krt_engine *e, const struct krt_call *c)
 			    : NULL;
 		if (!g)
 			break;
-		adopt(e, c, g, c->graph);
+		adopt(e, c, g, c->graph, NULL);
 		krt_graph_image_unref(g);
 		break;
 	case KRT_OP_GRAPH_NODE_ADD:
