@@ -73,6 +73,7 @@ static const struct {
 	{ "libnvidia-gpucomp", KRT_MODULE_DRIVER },
 	{ "libcudadebugger", KRT_MODULE_DRIVER },
 	{ "libcudart", KRT_MODULE_CUDA },
+	{ "libc10_cuda", KRT_MODULE_CUDA }, /* PyTorch's allocator, streams and events: its callers say more */
 	{ "libcublas", KRT_MODULE_CUDA },
 	{ "libcublasLt", KRT_MODULE_CUDA },
 	{ "libcublasMp", KRT_MODULE_CUDA },
