@@ -4,10 +4,10 @@
  *
  * A footprint is made once from the sets of all enabled nodes and shared by
  * every launch.  It hangs on the spaces that it touches, so that an operation
- * finds the executables around it: it is compared with launches in flight, and
- * becomes pending for the next launch where their bytes meet.  It hangs on the
- * owners that its nodes name, so that the end of memory finds it.  A launch
- * looks at what is pending and at what else is in flight, never at its nodes.
+ * knows whether executables are around: it is compared with launches in flight,
+ * and logged for launches to come.  It hangs on the owners that its nodes name, so
+ * that the end of memory finds it.  A launch looks at what was logged since the
+ * one before and at what else is in flight, never at its nodes.
  */
 #include "engine_int.h"
 
@@ -478,6 +478,8 @@ struct krt_fgroup *krt_footprint_group(const struct krt_footprint *f, uint64_t s
 	return lo < f->groups && f->group[lo].id == space ? &f->group[lo] : NULL;
 }
 
+static void log_shrink(struct krt_engine *e, bool full);
+
 static void land(struct krt_engine *e, struct krt_footprint *f)
 {
 	if (!f->flight)
@@ -490,7 +492,10 @@ static void land(struct krt_engine *e, struct krt_footprint *f)
 		e->graphs.flying = f->next;
 	if (f->next)
 		f->next->prev = f->prev;
+	else
+		e->graphs.flying_last = f->prev;
 	f->prev = f->next = NULL;
+	e->graphs.nflying--;
 	krt_footprint_unref(e, f);
 }
 
@@ -507,7 +512,12 @@ void krt_footprint_fly(struct krt_engine *e, struct krt_footprint *f, struct krt
 	f->next = e->graphs.flying;
 	if (f->next)
 		f->next->prev = f;
+	else
+		e->graphs.flying_last = f;
 	e->graphs.flying = f;
+	/* a program that makes a graph for each launch, and never waits */
+	if (++e->graphs.nflying > KRT_FLYING_MAX && !e->graphs.flying_last->exec)
+		land(e, e->graphs.flying_last);
 }
 
 void krt_footprint_unref(struct krt_engine *e, struct krt_footprint *f)
@@ -565,6 +575,7 @@ void krt_graph_sweep(struct krt_engine *e)
 		if (krt_order_settled(e->order, f->flight->stamp))
 			land(e, f);
 	}
+	log_shrink(e, false);
 }
 
 /* --- looking into one ----------------------------------------------------------------------------- */
@@ -624,6 +635,12 @@ static uint64_t higher(uint64_t a, uint64_t b)
 static uint64_t lower(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+	return h * 0xff51afd7ed558ccdull ^ h >> 29;
 }
 
 static bool settled(struct krt_engine *e, struct krt_footprint *f)
@@ -749,6 +766,7 @@ void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x)
 	struct krt_footprint *f = x->fp;
 
 	krt_pending_clear(e, x);
+	x->seen = e->graphs.logged; /* the history has it all */
 	for (uint32_t i = 0; i < f->uses; i++)
 		seed_allocation(e, x, &f->use[i]);
 	for (uint32_t i = 0; i < f->groups; i++) {
@@ -809,43 +827,137 @@ static bool changed_hands(const struct krt_footprint *f, uint32_t node, uint64_t
 	return false;
 }
 
+static void log_drop(struct krt_engine *e, struct krt_glog *k)
+{
+	struct krt_heap *heap = &e->heap;
+
+	HASH_DELETE(hh, e->graphs.log, k);
+	krt_op_unref(heap, k->op);
+	krt_heap_free(heap, k, sizeof(*k));
+}
+
+/* What is known to be over goes; if that is not enough, the oldest. */
+static void log_shrink(struct krt_engine *e, bool full)
+{
+	struct krt_glog *k, *tmp;
+
+	HASH_ITER (hh, e->graphs.log, k, tmp)
+		if (krt_order_settled(e->order, k->op->stamp))
+			log_drop(e, k);
+	while (full && HASH_COUNT(e->graphs.log) > KRT_GLOG_MAX / 4 * 3)
+		log_drop(e, e->graphs.log);
+}
+
+static struct krt_glog *log_last(const struct krt_engine *e)
+{
+	struct krt_glog *first = e->graphs.log;
+
+	return first ? ELMT_FROM_HH(first->hh.tbl, first->hh.tbl->tail) : NULL;
+}
+
+static void log_add(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
+		    uint64_t end)
+{
+	struct krt_heap *heap = &e->heap;
+	uint64_t key = mix(mix(mix(0, (uint64_t)t->op->api << 32 | t->op->stack), t->op->kernel),
+			   krt_op_domain(t->op));
+	struct krt_glog *k;
+
+	key = mix(mix(mix(mix(key, t->mem->space->id), from), end), t->kind << 8 | t->know);
+	HASH_FIND(hh, e->graphs.log, &key, sizeof(key), k);
+	if (k) { /* to the end of the list */
+		HASH_DELETE(hh, e->graphs.log, k);
+		krt_op_unref(heap, k->op);
+		memset(k, 0, sizeof(*k));
+	} else {
+		if (HASH_COUNT(e->graphs.log) >= KRT_GLOG_MAX)
+			log_shrink(e, true);
+		k = krt_heap_alloc(heap, sizeof(*k));
+	}
+	if (!k)
+		return;
+	*k = (struct krt_glog){.key = key,
+			       .number = ++e->graphs.logged,
+			       .op = t->op,
+			       .space = t->mem->space->id,
+			       .from = from,
+			       .end = end,
+			       .addr = t->mem->node.key,
+			       .kind = (uint8_t)t->kind,
+			       .know = (uint8_t)t->know};
+	HASH_ADD(hh, e->graphs.log, key, sizeof(k->key), k);
+	if (!k->hh.tbl) {
+		krt_heap_free(heap, k, sizeof(*k));
+		return;
+	}
+	krt_op_ref(k->op);
+}
+
+/* Of one operation there are rows without end: held against the executables one by one. */
+static void pend_now(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
+		     uint64_t end)
+{
+	for (struct krt_fgroup *g = t->mem->space->graphs; g; g = g->next) {
+		struct krt_pending p = {.op = t->op,
+					.space = g->id,
+					.addr = t->mem->node.key,
+					.kind = (uint8_t)t->kind,
+					.know = (uint8_t)t->know};
+		struct hit h;
+
+		if (!g->fp->exec)
+			continue;
+		h = conflict(e, g, t->kind, t->op->class != KRT_OPC_KERNEL, t->op->coop, from, end);
+		if (h.confidence == NO_CONFLICT)
+			continue;
+		p.from = higher(from, h.seg->from);
+		p.end = lower(end, h.seg->end);
+		p.node = h.seg->node;
+		p.node_know = h.seg->know;
+		p.list = (uint8_t)h.list;
+		p.confidence = (uint8_t)h.confidence;
+		pend_add(e, g->fp->exec, &p);
+	}
+}
+
+static void remember(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
+		     uint64_t end)
+{
+	if (e->graphs.logged_op != t->op->seq || e->graphs.logged_call != e->records) {
+		e->graphs.logged_op = t->op->seq;
+		e->graphs.logged_call = e->records;
+		e->graphs.rows = 0;
+	}
+	if (++e->graphs.rows <= KRT_GLOG_ROWS)
+		log_add(e, t, from, end);
+	else
+		pend_now(e, t, from, end);
+}
+
 void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
 		    uint64_t end)
 {
 	bool copy = t->op->class != KRT_OPC_KERNEL;
 
-	for (struct krt_fgroup *g = t->mem->space->graphs; g; g = g->next) {
-		struct krt_footprint *f = g->fp;
-		struct hit h = {.confidence = NO_CONFLICT};
+	for (struct krt_footprint *f = e->graphs.flying; f; f = f->next) {
+		const struct krt_fgroup *g;
 		enum krt_finding_view view;
-		bool flight, pend = f->exec && !t->forget;
+		struct hit h;
 
 		e->graphs.steps++;
-		flight = f->flight && (t->touch ? krt_unordered_read(e, t->touch, f->flight, &view)
-						: krt_unordered(e, f->flight, t->stream, &view));
-		if (!flight && !pend)
+		if (!(t->touch ? krt_unordered_read(e, t->touch, f->flight, &view)
+			       : krt_unordered(e, f->flight, t->stream, &view)))
+			continue;
+		g = krt_footprint_group(f, t->mem->space->id);
+		if (!g)
 			continue;
 		h = conflict(e, g, t->kind, copy, t->op->coop, from, end);
-		if (h.confidence == NO_CONFLICT)
-			continue;
-		if (flight && !changed_hands(f, h.seg->node, higher(from, h.seg->from)))
+		if (h.confidence != NO_CONFLICT &&
+		    !changed_hands(f, h.seg->node, higher(from, h.seg->from)))
 			meet_flight(e, t, g, &h, view, from, end);
-		if (pend) {
-			struct krt_pending p = {.op = t->op,
-						.space = g->id,
-						.from = higher(from, h.seg->from),
-						.end = lower(end, h.seg->end),
-						.addr = t->mem->node.key,
-						.node = h.seg->node,
-						.kind = (uint8_t)t->kind,
-						.know = (uint8_t)t->know,
-						.node_know = h.seg->know,
-						.list = (uint8_t)h.list,
-						.confidence = (uint8_t)h.confidence};
-
-			pend_add(e, f->exec, &p);
-		}
 	}
+	if (!t->forget)
+		remember(e, t, from, end);
 }
 
 /* The CPU: with copies; with kernels only where memory is managed, see touch.c. */
@@ -854,12 +966,12 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 {
 	unsigned kind = write ? KRT_ACC_WRITE : KRT_ACC_READ;
 
-	for (struct krt_fgroup *g = mem->space->graphs; g; g = g->next) {
-		struct krt_footprint *f = g->fp;
+	for (struct krt_footprint *f = e->graphs.flying; f; f = f->next) {
+		const struct krt_fgroup *g = krt_footprint_group(f, mem->space->id);
 		struct krt_pair p = {
 			.rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
 
-		if (!f->flight || !krt_unordered(e, f->flight, NULL, &p.view))
+		if (!g || !krt_unordered(e, f->flight, NULL, &p.view))
 			continue;
 		for (unsigned list = 0; list < KRT_FLISTS; list++) {
 			int c = g->count[list] ? against(kind, false, false, list) : NO_CONFLICT;
@@ -1197,6 +1309,42 @@ static bool is_stale(const struct krt_footprint *f, uint64_t addr)
 	return false;
 }
 
+/* What came since the launch before. */
+static void judge_log(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op)
+{
+	for (struct krt_glog *k = log_last(e); k && k->number > x->seen; k = k->hh.prev) {
+		struct krt_pair p = {.cur = op, .prev = k->op};
+		const struct krt_fgroup *g;
+		struct hit h;
+
+		e->graphs.steps++;
+		if (!krt_unordered(e, k->op, op->stream, &p.view))
+			continue;
+		g = krt_footprint_group(x->fp, k->space);
+		if (!g)
+			continue;
+		h = conflict(e, g, k->kind, k->op->class != KRT_OPC_KERNEL, k->op->coop, k->from,
+			     k->end);
+		p.mem = h.confidence == NO_CONFLICT ? NULL : memory_of(e, k->space, k->addr);
+		if (!p.mem)
+			continue;
+		p.from = krt_mem_addr(p.mem, higher(k->from, h.seg->from));
+		p.end = krt_mem_addr(p.mem, lower(k->end, h.seg->end));
+		if (is_stale(x->fp, p.from))
+			continue;
+		p.rule = rule_of(k->kind, h.list);
+		p.confidence = (enum krt_confidence)h.confidence;
+		p.cur_what = krt_what_of(kind_of(h.list));
+		p.prev_what = krt_what_of(k->kind);
+		p.cur_know = h.seg->know;
+		p.prev_know = k->know;
+		p.cur_fp = x->fp;
+		p.cur_node = h.seg->node;
+		krt_pair_add(e, &p);
+	}
+	x->seen = e->graphs.logged;
+}
+
 void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op)
 {
 	struct krt_footprint *f, *next;
@@ -1230,6 +1378,7 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 	}
 	/* judged once: the next launch comes after this one */
 	krt_pending_clear(e, x);
+	judge_log(e, x, op);
 	for (f = e->graphs.flying; f; f = next) {
 		next = f->next;
 		e->graphs.steps++;
@@ -1242,5 +1391,7 @@ void krt_footprints_free(struct krt_engine *e)
 {
 	while (e->graphs.flying)
 		land(e, e->graphs.flying);
+	while (e->graphs.log)
+		log_drop(e, e->graphs.log);
 	forget_meets(e);
 }

@@ -301,6 +301,23 @@ struct krt_pending {
 };
 #define KRT_PENDING_MAX 32
 
+/*
+ * What touched memory that executables name, the newest last; of operations of one
+ * call site on one stream that touch the same bytes the newest alone.  A launch
+ * looks at those that came since the executable's launch before.
+ */
+struct krt_glog {
+	uint64_t key, number;
+	struct krt_op_info *op;
+	uint64_t space, from, end; /* keys */
+	uint64_t addr;		   /* of the memory; of an array: its handle */
+	uint8_t kind, know;
+	UT_hash_handle hh;
+};
+#define KRT_GLOG_MAX	8192
+#define KRT_GLOG_ROWS	64   /* of one operation; further rows are looked up at once */
+#define KRT_FLYING_MAX	1024 /* footprints in flight whose executable is gone */
+
 struct krt_ghandle {
 	uint64_t node;
 	uint32_t place;
@@ -324,6 +341,7 @@ struct krt_exec {
 #define KRT_CHANGED_MAX 8
 	uint32_t changed[KRT_CHANGED_MAX], nchanged;
 	struct krt_inputs *inputs; /* graph_input.c */
+	uint64_t seen; /* number of the latest entry of the log that it has been held against */
 	struct krt_pending pend[KRT_PENDING_MAX];
 	uint32_t npend;
 	UT_hash_handle hh;
@@ -346,7 +364,11 @@ struct krt_graphs {
 	struct krt_gtemplate *templates;
 	struct krt_tree own; /* krt_gentry.own */
 	struct krt_exec *execs;
-	struct krt_footprint *flying; /* footprints with a launch in flight */
+	struct krt_footprint *flying, *flying_last; /* with a launch in flight, the newest first */
+	uint32_t nflying;
+	struct krt_glog *log;
+	uint64_t logged;	/* entries ever */
+	uint64_t rows, logged_op, logged_call; /* of the operation logged last */
 	struct krt_fmeet *meets;
 	uint32_t nmeets, footprints;
 	uint64_t steps; /* work done by launches and by operations that meet them, for tests */

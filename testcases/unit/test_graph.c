@@ -1942,6 +1942,24 @@ Test(overlap, rows)
 	}
 }
 
+/* Of an operation with many rows each is looked at. */
+Test(overlap, rows_of_the_other_side)
+{
+	for (int between = 0; between < 2; between++) {
+		static struct graph_build b;
+		struct world w;
+
+		open2(&w);
+		alloc(&w, DEV + 0x100000, 0x100000);
+		graph_open(&b, G1);
+		graph_set(&b, DEV + 0x100000 + 200 * 256 + (between ? 16 : 15), 16);
+		instantiate(&w, X1, G1, &b);
+		call(&w, cuMemsetD2D8Async, A(DEV + 0x100000), A(256), A(0), A(16), A(400), A(S2));
+		graph_launch(&w, X1, S1);
+		cr_assert_str_eq(world_close(&w), between ? "" : "GRAPH-EXEC-OVERLAP:error:1");
+	}
+}
+
 Test(overlap, memory_that_the_graph_leaves_behind)
 {
 	static struct graph_build b;
@@ -2297,6 +2315,30 @@ Test(cost, launch_does_not_walk)
 
 	/* a look-up of a range among 10,000 takes ten steps more than one among ten */
 	cr_assert_leq(many, few + 100 * 12, "%lu and %lu", few, many);
+}
+
+/* A graph for each launch, and nothing is ever waited for. */
+Test(cost, graphs_without_end)
+{
+	size_t used = 0;
+	struct world w;
+
+	open2(&w);
+	for (int i = 0; i < 4000; i++) {
+		static struct graph_build b;
+
+		graph_open(&b, G1);
+		graph_copy(&b, DEV + N / 2, DEV, N / 2);
+		instantiate(&w, X1, G1, &b);
+		set(&w, DEV + i % 64, 64, S1);
+		graph_launch(&w, X1, S1);
+		exec_destroy(&w, X1);
+		if (i == 2000)
+			used = w.e->heap.used;
+		if (i > 2000)
+			cr_assert_leq(w.e->heap.used, used + 65536);
+	}
+	world_close(&w);
 }
 
 Test(cost, nothing_stays)
