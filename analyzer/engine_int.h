@@ -203,7 +203,9 @@ struct krt_engine {
 	uint64_t storm_launches;
 
 	struct krt_wait_site *wait_sites;
-	struct krt_site *sites, *site; /* site: of the call in hand, NULL: none */
+	struct krt_site *sites, *site; /* site, place: of the call in hand, NULL: none */
+	struct krt_place *places, *place;
+	uint64_t look;
 	struct krt_hot_kernel *hot_kernels;
 	struct krt_made *made;
 	uint64_t work, host_waits_done; /* operations enqueued; waits of the host, by any thread */

@@ -6,8 +6,9 @@
  *
  * A site is hot when it is passed hot_min times or more, device work in between,
  * and in at least half of the rounds of its loop.  Rounds between two passes:
- *   - of the loop that took the site off its thread's path (loop.h), or
- *   - of loops inside that feed the device from the host: a wait after an inner
+ *   - of the loop that took the site's place off its thread's path (loop.h), or
+ *   - of a loop inside that the host takes part in, as often as another site of
+ *     copies or waits was passed with launches in between: a wait after an inner
  *     loop of copies and kernels is one at the end of an epoch
  * whichever is more.  Inner loops of launches alone do not count, but one that
  * shares its head with the outer loop looks like a loop that waits every Nth
@@ -59,6 +60,7 @@ struct krt_hot {
 	uint64_t folded;       /* the same with small inner loops taken as one round */
 	uint64_t passes, work; /* passes at all; e->work at the last */
 	struct krt_progress before;
+	uint64_t logged; /* krt_path.logged then */
 	/* small inner loops that share their head: how alike they were */
 	uint64_t small, alike, lead, inner, inner_args;
 	/* the kernel that ran before the wait */
@@ -103,6 +105,11 @@ static bool shapeless(const struct krt_call *c)
 	}
 }
 
+static uint64_t thread_key(const struct krt_call *c, uint64_t key)
+{
+	return key ^ (c->rec->api + ((uint64_t)c->lane << 16)) * 0x9e3779b97f4a7c15ull;
+}
+
 static struct krt_site *site_get(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_heap *heap = &e->heap;
@@ -111,8 +118,7 @@ static struct krt_site *site_get(struct krt_engine *e, const struct krt_call *c)
 
 	if (!key)
 		return NULL;
-	key ^= (c->rec->api + ((uint64_t)c->lane << 16)) * 0x9e3779b97f4a7c15ull;
-	key ^= c->func * 0xff51afd7ed558ccdull;
+	key = thread_key(c, key);
 	HASH_FIND(hh, e->sites, &key, sizeof(key), s);
 	if (s || HASH_COUNT(e->sites) >= KRT_SITES_MAX)
 		return s;
@@ -129,19 +135,42 @@ static struct krt_site *site_get(struct krt_engine *e, const struct krt_call *c)
 	return NULL;
 }
 
+static struct krt_place *place_get(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_heap *heap = &e->heap;
+	uint64_t key = thread_key(c, (uint64_t)c->rec->stack << 32) ^ c->func * 0xff51afd7ed558ccdull;
+	struct krt_place *p;
+
+	HASH_FIND(hh, e->places, &key, sizeof(key), p);
+	if (p || HASH_COUNT(e->places) >= KRT_PLACES_MAX)
+		return p;
+	p = krt_heap_alloc(heap, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->key = key;
+	HASH_ADD(hh, e->places, key, sizeof(p->key), p);
+	if (p->hh.tbl)
+		return p;
+	krt_heap_free(heap, p, sizeof(*p));
+	return NULL;
+}
+
 void krt_hot_pass(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
-
 	bool query = c->op == KRT_OP_STREAM_QUERY || c->op == KRT_OP_EVENT_QUERY;
 
 	e->site = NULL;
+	e->place = NULL;
 	e->times |= c->rec->start_ns != 0;
 	if (!l || !c->ok || shapeless(c))
 		return;
 	e->site = site_get(e, c);
-	if (e->site && !query) /* part of the loop's shape when it ends a polling loop */
-		krt_path_pass(&e->heap, &l->path, e->site);
+	e->place = e->site ? place_get(e, c) : NULL;
+	if (!e->place || query) /* part of the loop's shape when it ends a polling loop */
+		return;
+	krt_site_pass(e->site, e->place);
+	krt_path_pass(&e->heap, &l->path, e->place);
 }
 
 static struct krt_hot_kernel *kernel_get(struct krt_engine *e, uint64_t func)
@@ -196,18 +225,18 @@ static uint64_t more(uint64_t a, uint64_t b)
 /* Rounds since the pass before, seen in two ways (see above). */
 static void count_rounds(struct krt_hot *h, const struct krt_site *s, uint64_t steps)
 {
-	const struct krt_site *head = s->returned ? s->head : NULL;
-	uint64_t n = head ? head->rounds - s->head_round + 1 : 1, args;
+	const struct krt_place *head = s->loop;
+	uint64_t n = s->round, args;
 
 	h->rounds += more(n, steps);
-	if (n <= 2 || n > INNER_MAX || steps > 2 || head->passes - s->head_passes != n) {
+	if (!head || n <= 2 || n > INNER_MAX || steps > 2 || head->passes - s->loop_passes != n) {
 		h->folded += more(n, steps);
 		return;
 	}
 	h->folded++;
-	args = krt_args_part(s->head_args, head->args, n);
+	args = krt_args_part(s->loop_args, head->args, n);
 	if (!h->small++)
-		h->lead = s->head_round; /* launches before the first pass, at least */
+		h->lead = head->rounds + 1 - n; /* launches before the first pass, at least */
 	else if (h->inner == n && h->inner_args == args)
 		h->alike++;
 	h->inner = n;
@@ -222,7 +251,8 @@ static void count(struct krt_engine *e, const struct krt_call *c, struct krt_hot
 	if (!l)
 		return;
 	if (h->passes++ && e->work != h->work) {
-		count_rounds(h, e->site, l->path.done.steps - h->before.steps);
+		count_rounds(h, e->site,
+			     krt_path_steps(&l->path, h->logged, e->site, ++e->look));
 		h->worked += counts;
 		h->submit_ns += l->path.done.submit_ns - h->before.submit_ns;
 	}
@@ -241,6 +271,7 @@ static void count(struct krt_engine *e, const struct krt_call *c, struct krt_hot
 	}
 	h->work = e->work;
 	h->before = l->path.done;
+	h->logged = l->path.logged;
 }
 
 static void size_seen(struct krt_hot *h, uint64_t bytes)
@@ -271,8 +302,14 @@ void krt_site_work(struct krt_engine *e, const struct krt_call *c)
 	l->path.done.work++;
 	l->hot.fetched = 0;
 	l->hot.pageable = l->hot.synced = NULL;
-	if (c->op == KRT_OP_GRAPH_LAUNCH)
+	if (c->op == KRT_OP_GRAPH_LAUNCH) {
 		l->path.done.launches++;
+		l->hot.kernel = NULL; /* it stands for many */
+		if (e->place) {
+			e->place->passes++;
+			e->place->args = krt_args_add(e->place->args, c->exec);
+		}
+	}
 	if (c->op == KRT_OP_GRAPH_LAUNCH || c->op == KRT_OP_COPY_BATCH ||
 	    c->op == KRT_OP_COPY_3D_BATCH)
 		submitted(e, c, l, false);
@@ -294,9 +331,9 @@ void krt_hot_launch(struct krt_engine *e, const struct krt_call *c, uint32_t ker
 		k->unwaited += k->waits == e->host_waits_done;
 		k->waits = e->host_waits_done;
 	}
-	if (e->site) {
-		e->site->passes++;
-		e->site->args = krt_args_add(e->site->args, args);
+	if (e->place) {
+		e->place->passes++;
+		e->place->args = krt_args_add(e->place->args, args);
 	}
 }
 
@@ -305,26 +342,20 @@ static bool host_side(enum krt_sem_mem m)
 	return m == KRT_SEM_MEM_PAGEABLE || m == KRT_SEM_MEM_PINNED;
 }
 
-void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_mem dst,
-		  enum krt_sem_mem src, uint64_t bytes, enum krt_sem_id sem)
+static void copied(struct krt_engine *e, const struct krt_call *c, enum krt_sem_mem dst,
+		   enum krt_sem_mem src, uint64_t bytes, enum krt_sem_id sem, struct krt_lane *l)
 {
-	struct krt_lane *l = krt_call_lane(e, c->lane);
 	struct krt_hot *h;
 
-	if (!l)
-		return;
 	if (krt_sem_views(sem, KRT_EDGE_EARLIER)) {
 		krt_pace_end(e, c, true); /* it waits before it copies */
-	} else if (host_side(dst) || host_side(src)) {
+	} else {
 		krt_pace_end(e, c, false); /* and is a stretch of its own */
 		submitted(e, c, l, false);
 		krt_pace_end(e, c, false);
-	} else {
-		submitted(e, c, l, false);
 	}
-	if (!host_side(dst) && !host_side(src))
-		return;
-	l->path.done.hosts++;
+	if (e->place)
+		e->place->copies = true;
 	e->host_waits_done += krt_sem_views(sem, KRT_EDGE_OP) != 0;
 	if (host_side(dst) && !host_side(src)) {
 		l->hot.fetched = bytes;
@@ -342,6 +373,23 @@ void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_m
 	count(e, c, h, true);
 	size_seen(h, bytes);
 	l->hot.pageable = h;
+}
+
+void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_mem dst,
+		  enum krt_sem_mem src, uint64_t bytes, enum krt_sem_id sem)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+
+	if (!l)
+		return;
+	if (host_side(dst) || host_side(src)) {
+		copied(e, c, dst, src, bytes, sem, l);
+		krt_path_log(&e->heap, &l->path, e->site);
+	} else if (!krt_sem_views(sem, KRT_EDGE_EARLIER)) {
+		submitted(e, c, l, false);
+	} else {
+		krt_pace_end(e, c, true);
+	}
 }
 
 static void target(struct krt_engine *e, struct krt_hot *h, const struct krt_stream_info *s,
@@ -377,17 +425,13 @@ static bool by_chance(const struct krt_engine *e, const struct krt_call *c,
 	       (ev ? ev->lane != c->lane : s && s->lane != c->lane);
 }
 
-void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
-		  const struct krt_event_info *ev, bool added)
+static void synced(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
+		   const struct krt_event_info *ev, bool added, struct krt_lane *l)
 {
-	struct krt_lane *l = krt_call_lane(e, c->lane);
 	struct krt_stamp newest;
 	struct krt_hot *h;
 
-	if (!l)
-		return;
 	krt_pace_end(e, c, true);
-	l->path.done.hosts++;
 	e->host_waits_done++;
 	if (!e->waiting_lane)
 		e->waiting_lane = c->lane + 1;
@@ -415,6 +459,17 @@ void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct k
 		h->fetched_kernel = l->hot.kernel_id;
 		l->hot.fetched = 0;
 	}
+}
+
+void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
+		  const struct krt_event_info *ev, bool added)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+
+	if (!l)
+		return;
+	synced(e, c, s, ev, added, l);
+	krt_path_log(&e->heap, &l->path, e->site);
 }
 
 void krt_hot_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
@@ -451,8 +506,10 @@ bool krt_hot_polled(struct krt_engine *e, const struct krt_call *c, uint64_t obj
 	was = l->hot.polling == ((krt_call_site(e, c->rec->stack) ^ object) | 1) &&
 	      l->hot.polling_work == l->path.done.work;
 	l->hot.polling = 0;
-	if (was && e->site)
-		krt_path_pass(&e->heap, &l->path, e->site);
+	if (was && e->place) {
+		krt_site_pass(e->site, e->place);
+		krt_path_pass(&e->heap, &l->path, e->place);
+	}
 	return was;
 }
 
@@ -535,8 +592,9 @@ void krt_hot_gone(struct krt_engine *e, const struct krt_call *c, enum krt_made_
 static uint64_t rounds_of(const struct krt_site *s)
 {
 	const struct krt_hot *h = s->hot;
-	bool left = s->head && !s->place; /* the loop has begun another round since */
-	uint64_t tail = left ? s->head->rounds - s->head_round : 0, later = 0, each, n = h->rounds;
+	const struct krt_place *p = s->last;
+	bool left = p && p->head && !p->at; /* the loop has begun another round since */
+	uint64_t tail = krt_place_rounds(p) - 1, later = 0, each, n = h->rounds;
 
 	if (h->small && !left && h->lead >= h->inner && h->alike * 8 >= (h->small - 1) * 7)
 		n = h->folded;
@@ -637,6 +695,7 @@ void krt_hot_free(struct krt_engine *e)
 {
 	struct krt_heap *heap = &e->heap;
 	struct krt_hot_kernel *k, *ktmp;
+	struct krt_place *p, *ptmp;
 	struct krt_site *s, *stmp;
 	struct krt_made *m, *mtmp;
 
@@ -646,6 +705,10 @@ void krt_hot_free(struct krt_engine *e)
 			krt_heap_freestr(heap, s->hot->target);
 		krt_heap_free(heap, s->hot, sizeof(*s->hot));
 		krt_heap_free(heap, s, sizeof(*s));
+	}
+	HASH_ITER (hh, e->places, p, ptmp) {
+		HASH_DELETE(hh, e->places, p);
+		krt_heap_free(heap, p, sizeof(*p));
 	}
 	HASH_ITER (hh, e->hot_kernels, k, ktmp) {
 		HASH_DELETE(hh, e->hot_kernels, k);

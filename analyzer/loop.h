@@ -1,38 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops of a thread, found in the stream of its calls: the same call sites again
- * and again.
+ * Loops of a thread, found in the stream of its calls: the same calls again and
+ * again.
  *
- * A thread has a path: the sites passed since the loops that it is in last went
- * round, each once.  A call at a site that is on the path already is a back
- * edge: that site is the head of a loop, the loop has gone round once more, and
+ * A thread has a path: the places passed since the loops that it is in last went
+ * round, each once.  A call at a place that is on the path already is a back
+ * edge: that place is the head of a loop, the loop has gone round once more, and
  * what lay behind the head leaves the path.  So nested loops come out as they
  * are nested, a round may take any branch, and a call costs the same however
  * long the rounds are.  A loop whose first call is also the first of a loop
  * inside it shares its head with that one: the two cannot be told apart by
- * their sites (hot.c says what else is looked at).
+ * their places (hot.c says what else is looked at).
  *
- * A site is a call site of one thread, and the kernel where one is launched:
- * the first few frames outside cudart, libcuda and the CUDA libraries, and not
- * the first alone (a program with cudart linked in has that library's frames
- * among its own).
+ * A place is a whole call stack of one thread, and the kernel where one is
+ * launched; a site, which rules count at, is the call site at its end (site.c),
+ * of one thread as well.
  *
- * Memory: KRT_SITES_MAX sites an engine; calls at further ones are in no loop.
+ * Memory is bounded; calls at further places are in no loop.
  */
 #ifndef KRT_LOOP_H
 #define KRT_LOOP_H
 
 #include "objects.h"
 
-#define KRT_SITES_MAX 16384
+#define KRT_PLACES_MAX 32768
+#define KRT_SITES_MAX  16384
+#define KRT_LOG	       4096
 
 /* What a thread has done so far; the difference of two is what lies between. */
 struct krt_progress {
 	uint64_t work;	   /* kernels, graphs, copies, sets enqueued */
 	uint64_t launches; /* of which kernels and graphs */
-	uint64_t hosts;	   /* copies with a host side, and waits */
-	uint64_t steps;	   /* rounds of whatever loop that held launches and one of the above */
 	uint64_t submit_ns; /* inside the calls that enqueued work */
+};
+
+struct krt_place {
+	uint64_t key;
+	uint32_t at; /* on the path, from 1; 0: not on it */
+	/* how it last left the path: with which loop, and which round of that began then */
+	struct krt_place *head;
+	uint64_t head_round;
+	uint64_t head_left, head_passes, head_args; /* of the head until then */
+	uint64_t left; /* how often it has left the path */
+	/* as a head */
+	uint64_t rounds;
+	uint64_t passes, args; /* launches made here, and a hash of their parameters (krt_args_*) */
+	uint64_t launches;     /* of the thread, when it was passed last */
+	bool copies;	       /* copies with a host side: several in a row are one round */
+	UT_hash_handle hh;
 };
 
 struct krt_hot;	 /* hot.c: what a rule counts here */
@@ -42,26 +57,24 @@ struct krt_site {
 	uint64_t key;
 	uint16_t api;
 	uint32_t stack;
-	uint32_t place; /* on the path, from 1; 0: not on it */
-	/* how it last left the path: with which loop, and which round of that began then */
-	struct krt_site *head;
-	uint64_t head_round;
-	uint64_t head_passes, head_args; /* of the head until then */
-	bool returned; /* it was not on the path when it was passed last, but had been */
-	/* as a head */
-	uint64_t rounds;
-	uint64_t passes, args; /* launches made here, and a hash of their parameters (krt_args_*) */
-	struct krt_progress seen; /* at its last pass */
+	struct krt_place *last; /* where it was passed last */
 	struct krt_hot *hot;
 	struct krt_pace *pace;
 	bool waited; /* pace.c: the host has waited here before */
+	/* the pass in hand: rounds since the one before, of which loop (NULL: none), and what its head did */
+	struct krt_place *loop;
+	uint64_t round, loop_passes, loop_args;
+	/* in the log: launches of the thread at the last entry, + 1; entries of one look, and which */
+	uint64_t logged, look, entries;
 	UT_hash_handle hh;
 };
 
 struct krt_path {
-	struct krt_site **at;
+	struct krt_place **at;
 	uint32_t n, cap;
 	struct krt_progress done;
+	struct krt_site **log; /* sites where the host took part (copies, waits), the last KRT_LOG */
+	uint64_t logged;
 };
 
 /*
@@ -80,10 +93,25 @@ static inline uint64_t krt_args_part(uint64_t at_m, uint64_t at_n, uint64_t len)
 	return at_n - at_m;
 }
 
-/* The thread passes the site. */
-void krt_path_pass(struct krt_heap *heap, struct krt_path *p, struct krt_site *s);
+/*
+ * How often has the loop of a place gone round since it was passed, the round at
+ * hand included?  NULL: 1.
+ */
+uint64_t krt_place_rounds(const struct krt_place *p);
+/* The thread is about to pass the place, which is the site's: how often has the site's loop gone round? */
+void krt_site_pass(struct krt_site *s, struct krt_place *p);
+/* The thread passes the place. */
+void krt_path_pass(struct krt_heap *heap, struct krt_path *path, struct krt_place *p);
 /* The thread's calls from here on are another thread's: no loop goes on. */
-void krt_path_reset(struct krt_path *p);
-void krt_path_free(struct krt_heap *heap, struct krt_path *p);
+void krt_path_reset(struct krt_path *path);
+/* The host took part at the site. */
+void krt_path_log(struct krt_heap *heap, struct krt_path *path, struct krt_site *s);
+/*
+ * The most entries of one site other than s since `from` (krt_path.logged then):
+ * rounds of loops that the host takes part in.
+ */
+uint64_t krt_path_steps(const struct krt_path *path, uint64_t from, const struct krt_site *s,
+			uint64_t look);
+void krt_path_free(struct krt_heap *heap, struct krt_path *path);
 
 #endif

@@ -319,6 +319,51 @@ static void other_thread_syncs(struct world *w)
 	w->lane = 0;
 }
 
+/* a batch of several tensors, then the step */
+static void uploads_in_a_row(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		for (int k = 0; k < 5; k++)
+			upload(w);
+		kernel_at(w, KERNEL, (uint64_t)i);
+		fetch(w, 4);
+		sync_at(w, SYNC);
+	}
+}
+
+/* three values a step, and one kernel everywhere in between */
+static void three_syncs(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		upload(w);
+		for (uint32_t k = 0; k < 3; k++) {
+			kernel_at(w, KERNEL, (uint64_t)i);
+			kernel_at(w, INNER, (uint64_t)i);
+			kernel_at(w, KERNEL, (uint64_t)i);
+			sync_at(w, k == 0 ? SYNC : k == 1 ? OTHER : WAIT);
+		}
+	}
+}
+
+/* the same call site from two depths: before the loop, and several times a step */
+static void site_from_two_depths(struct world *w)
+{
+	uint64_t pc[6] = {0x9000, 0x9100, 0x9200, 0x9300, 0xa000, 0};
+
+	stack(w, 40, 5, pc);
+	pc[5] = 0xb000;
+	stack(w, 41, 6, pc);
+	kernel_at(w, 40, 1);
+	for (int i = 0; i < 20; i++) {
+		upload(w);
+		for (int k = 0; k < 12; k++) {
+			kernel_at(w, 41, (uint64_t)i);
+			kernel_at(w, INNER, (uint64_t)i);
+		}
+		sync_at(w, SYNC);
+	}
+}
+
 /* two threads, each waits for its own; the other's work is always newer */
 static void two_threads(struct world *w)
 {
@@ -364,6 +409,9 @@ Test(hot, shapes)
 		{asking, ""},
 		{round_before, ""},
 		{this_round, "PERF-SYNC-HOT:note:1"},
+		{uploads_in_a_row, "PERF-SYNC-HOT:note:1"},
+		{three_syncs, "PERF-SYNC-HOT:note:3"},
+		{site_from_two_depths, "PERF-SYNC-HOT:note:1"},
 		{two_threads, "PERF-SYNC-HOT:note:2"},
 		{other_thread_syncs, "PERF-SYNC-HOT:note:1"},
 	};
