@@ -56,8 +56,9 @@ struct krt_hot {
 	uint64_t first, last;  /* tickets */
 	uint64_t count;	       /* passes that count */
 	uint64_t worked;       /* of which with device work since the pass before */
-	uint64_t rounds;       /* that the loop went, from pass to pass */
-	uint64_t folded;       /* the same with small inner loops taken as one round */
+	/* rounds that the loop went, from pass to pass: loop.h's near and far ones */
+	uint64_t near, far, near_only;
+	uint64_t folded; /* near ones with small inner loops taken as one round */
 	uint64_t passes, work; /* passes at all; e->work at the last */
 	struct krt_progress before;
 	uint64_t logged; /* krt_path.logged then */
@@ -226,9 +227,11 @@ static uint64_t more(uint64_t a, uint64_t b)
 static void count_rounds(struct krt_hot *h, const struct krt_site *s, uint64_t steps)
 {
 	const struct krt_place *head = s->loop;
-	uint64_t n = s->round, args;
+	uint64_t n = s->round.near, args;
 
-	h->rounds += more(n, steps);
+	h->near += more(n, steps);
+	h->far += more(s->round.far ? s->round.far : n, steps);
+	h->near_only += !s->round.far;
 	if (!head || n <= 2 || n > INNER_MAX || steps > 2 || head->passes - s->loop_passes != n) {
 		h->folded += more(n, steps);
 		return;
@@ -236,7 +239,7 @@ static void count_rounds(struct krt_hot *h, const struct krt_site *s, uint64_t s
 	h->folded++;
 	args = krt_args_part(s->loop_args, head->args, n);
 	if (!h->small++)
-		h->lead = head->rounds + 1 - n; /* launches before the first pass, at least */
+		h->lead = head->rounds - n; /* launches before the first pass, at least */
 	else if (h->inner == n && h->inner_args == args)
 		h->alike++;
 	h->inner = n;
@@ -594,7 +597,11 @@ static uint64_t rounds_of(const struct krt_site *s)
 	const struct krt_hot *h = s->hot;
 	const struct krt_place *p = s->last;
 	bool left = p && p->head && !p->at; /* the loop has begun another round since */
-	uint64_t tail = krt_place_rounds(p) - 1, later = 0, each, n = h->rounds;
+	struct krt_rounds since = krt_place_rounds(p);
+	/* the loop around is the one, unless it is a mere branch */
+	bool far = h->near_only * 16 <= h->worked;
+	uint64_t tail = (far && since.far ? since.far : since.near) - 1, later = 0, each;
+	uint64_t n = far ? h->far : h->near;
 
 	if (h->small && !left && h->lead >= h->inner && h->alike * 8 >= (h->small - 1) * 7)
 		n = h->folded;

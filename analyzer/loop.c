@@ -5,15 +5,13 @@
 /* Everything behind the head leaves the path: the loop goes round. */
 static void back_edge(struct krt_path *path, struct krt_place *head)
 {
-	if (!head->copies || head->launches != path->done.launches)
-		head->rounds++;
 	while (path->n > head->at) {
 		struct krt_place *p = path->at[--path->n];
 
 		p->at = 0;
 		p->left++;
 		p->head = head;
-		p->head_round = head->rounds;
+		p->head_rounds = head->rounds;
 		p->head_left = head->left;
 		p->head_passes = head->passes;
 		p->head_args = head->args;
@@ -22,6 +20,8 @@ static void back_edge(struct krt_path *path, struct krt_place *head)
 
 void krt_path_pass(struct krt_heap *heap, struct krt_path *path, struct krt_place *p)
 {
+	if (!p->copies || p->launches != path->done.launches)
+		p->rounds++;
 	if (p->at) {
 		back_edge(path, p);
 	} else if (krt_heap_grow(heap, &path->at, &path->cap, path->n, sizeof(*path->at))) {
@@ -31,21 +31,19 @@ void krt_path_pass(struct krt_heap *heap, struct krt_path *path, struct krt_plac
 	p->launches = path->done.launches;
 }
 
-uint64_t krt_place_rounds(const struct krt_place *p)
+struct krt_rounds krt_place_rounds(const struct krt_place *p)
 {
 	if (!p || p->at || !p->head)
-		return 1;
-	/* the head has left as well: the loop around went round as often as it did */
-	if (p->head->left != p->head_left)
-		return p->head->left - p->head_left;
-	return p->head->rounds - p->head_round + 1;
+		return (struct krt_rounds){1, 1};
+	return (struct krt_rounds){p->head->rounds - p->head_rounds + 1,
+				   p->head->left - p->head_left};
 }
 
 void krt_site_pass(struct krt_site *s, struct krt_place *p)
 {
 	s->round = krt_place_rounds(s->last);
 	s->loop = NULL;
-	if (s->round > 1 && s->last->head->left == s->last->head_left) {
+	if (!s->round.far) {
 		s->loop = s->last->head;
 		s->loop_passes = s->last->head_passes;
 		s->loop_args = s->last->head_args;

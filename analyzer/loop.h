@@ -37,17 +37,24 @@ struct krt_progress {
 struct krt_place {
 	uint64_t key;
 	uint32_t at; /* on the path, from 1; 0: not on it */
-	/* how it last left the path: with which loop, and which round of that began then */
+	/* how it last left the path: with which loop, and what its head had done until then */
 	struct krt_place *head;
-	uint64_t head_round;
-	uint64_t head_left, head_passes, head_args; /* of the head until then */
+	uint64_t head_rounds, head_left, head_passes, head_args;
 	uint64_t left; /* how often it has left the path */
-	/* as a head */
-	uint64_t rounds;
+	uint64_t rounds;       /* that began here, if it is the head of a loop */
 	uint64_t passes, args; /* launches made here, and a hash of their parameters (krt_args_*) */
 	uint64_t launches;     /* of the thread, when it was passed last */
 	bool copies;	       /* copies with a host side: several in a row are one round */
 	UT_hash_handle hh;
+};
+
+/*
+ * How often a loop has gone round since a place was passed, the round in hand
+ * included: the one whose head took it off the path, and the one around that,
+ * which the head itself left the path with (0: it did not).
+ */
+struct krt_rounds {
+	uint64_t near, far;
 };
 
 struct krt_hot;	 /* hot.c: what a rule counts here */
@@ -61,9 +68,10 @@ struct krt_site {
 	struct krt_hot *hot;
 	struct krt_pace *pace;
 	bool waited; /* pace.c: the host has waited here before */
-	/* the pass in hand: rounds since the one before, of which loop (NULL: none), and what its head did */
+	/* the pass in hand: rounds since the one before; its loop while that goes on, and its head's launches */
+	struct krt_rounds round;
 	struct krt_place *loop;
-	uint64_t round, loop_passes, loop_args;
+	uint64_t loop_passes, loop_args;
 	/* in the log: launches of the thread at the last entry, + 1; entries of one look, and which */
 	uint64_t logged, look, entries;
 	UT_hash_handle hh;
@@ -93,11 +101,8 @@ static inline uint64_t krt_args_part(uint64_t at_m, uint64_t at_n, uint64_t len)
 	return at_n - at_m;
 }
 
-/*
- * How often has the loop of a place gone round since it was passed, the round at
- * hand included?  NULL: 1.
- */
-uint64_t krt_place_rounds(const struct krt_place *p);
+/* NULL: one round. */
+struct krt_rounds krt_place_rounds(const struct krt_place *p);
 /* The thread is about to pass the place, which is the site's: how often has the site's loop gone round? */
 void krt_site_pass(struct krt_site *s, struct krt_place *p);
 /* The thread passes the place. */
