@@ -282,7 +282,7 @@ static char driver_path_[4096];
 static unsigned driver_exports_;
 static uint64_t (*driver_clock)(void);
 static struct { uintptr_t address; uint16_t id; } identity[IDENTITY];
-static struct { _Atomic uintptr_t lo, hi; } foreign[8]; /* other libcudas */
+static struct { _Atomic uintptr_t lo, hi; } foreign[8]; /* other libcudas; who else gets the real functions */
 
 static uint32_t address_hash(uintptr_t p)
 {
@@ -409,6 +409,21 @@ const char *krt_driver_path(void)
 unsigned krt_driver_exports(void)
 {
 	return driver_exports_;
+}
+
+void krt_lookups_pass(const void *address)
+{
+	struct search s = { .address = address };
+
+	dl_iterate_phdr(search_step, &s);
+	for (unsigned i = 0; s.found && i < sizeof foreign / sizeof *foreign; i++) {
+		uintptr_t none = 0;
+
+		if (!atomic_compare_exchange_strong(&foreign[i].lo, &none, s.object.lo))
+			continue;
+		atomic_store(&foreign[i].hi, s.object.hi);
+		return;
+	}
 }
 
 bool krt_driver_loaded(void)

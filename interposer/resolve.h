@@ -35,6 +35,8 @@ static inline void *krt_fn(unsigned id)
 	return krt_likely(p != NULL) ? p : krt_resolve(id);
 }
 
+/* What the object that holds the address looks up from here on is the driver's: its calls are not the program's. */
+void krt_lookups_pass(const void *address);
 /* Is a libcuda mapped at all?  Of the one behind the wrappers: path, and how many names of the table it has. */
 bool krt_driver_loaded(void);
 const char *krt_driver_path(void);

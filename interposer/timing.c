@@ -269,6 +269,7 @@ static enum krt_timing start(uint32_t *detail)
 
 	if (!lib || !find(lib))
 		return KRT_TIMING_NO_LIBRARY;
+	krt_lookups_pass((const void *)cupti.get_version);
 	r = cupti.get_version(detail);
 	if (r || *detail < CUPTI_VERSION_MIN || *detail > CUPTI_VERSION_MAX)
 		return KRT_TIMING_VERSION;
