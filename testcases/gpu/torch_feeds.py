@@ -45,7 +45,8 @@ def handed_over(how, kernels):
         torch.add(w, 1, out=z)
     else:
         z.copy_(w)
-    print("same memory:", z.data_ptr() == address)
+    if how != "record_stream":  # there it depends on how fast the side stream is
+        print("same memory:", z.data_ptr() == address)
     torch.cuda.synchronize()
     if how != "forgotten":
         print("sums", float(y.sum()), float(z.sum()))
