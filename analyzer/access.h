@@ -72,6 +72,7 @@ struct krt_space {
 	unsigned refs; /* mappings that lead to it */
 	uint64_t id;   /* unique in the engine */
 	struct krt_fgroup *graphs; /* graph.h: the executables that touch it; NULL: none */
+	uint64_t stirred; /* graph_input.c: the latest record that may have written any of it */
 };
 
 void krt_space_init(struct krt_space *s);

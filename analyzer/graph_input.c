@@ -50,6 +50,7 @@ struct unit {
 
 struct krt_inputs {
 	uint64_t launches, last; /* seq of the latest launch, of the making before the first */
+	uint64_t record;	 /* of the latest launch, in the engine's count */
 	struct unit *unit;
 	uint32_t units, units_cap;
 	/* sizes of what it reads, sorted: of one footprint */
@@ -206,9 +207,14 @@ static void units_launch(struct krt_engine *e, struct krt_exec *x, struct krt_op
 	struct krt_inputs *in = x->inputs;
 	const struct unit *any = NULL;
 
-	for (uint32_t i = 0; i < in->units && !any; i++)
-		if (in->unit[i].written)
+	for (uint32_t i = 0; i < in->units; i++) {
+		const struct krt_mem *mem = krt_mem_at(&e->mem, in->unit[i].addr);
+
+		in->unit[i].written |= mem && mem->space->id == in->unit[i].space &&
+				       mem->space->stirred > in->record;
+		if (in->unit[i].written && !any)
 			any = &in->unit[i];
+	}
 	if (!any) /* the same again, on purpose */
 		return;
 	for (uint32_t i = 0; i < in->units; i++) {
@@ -543,17 +549,19 @@ void krt_input_touch(struct krt_engine *e, struct krt_op_info *op, struct krt_me
 	fresh_touch(e, op, mem, addr, kind);
 	if (kind == KRT_ACC_READ || !device_kind(mem->kind))
 		return;
+	if (kind != KRT_ACC_WRITE) { /* a pointer: all of the allocation may have been written */
+		mem->space->stirred = e->records;
+		return;
+	}
 	for (struct krt_fgroup *g = mem->space->graphs; g; g = g->next) {
 		struct krt_exec *x = g->fp->exec;
 
-		if (x && kind == KRT_ACC_WRITE && reads(g, from, end) && !writes(g, from, end))
+		if (x && reads(g, from, end) && !writes(g, from, end))
 			unit_written(e, x, op, mem, from, end);
-		/* a pointer: all of the allocation may have been written */
 		for (uint32_t i = 0; x && x->inputs && i < x->inputs->units; i++) {
 			struct unit *u = &x->inputs->unit[i];
 
-			u->written |= u->space == g->id && (kind != KRT_ACC_WRITE ||
-							    (u->from < end && from < u->end));
+			u->written |= u->space == g->id && u->from < end && from < u->end;
 		}
 	}
 }
@@ -568,6 +576,7 @@ void krt_input_launch(struct krt_engine *e, struct krt_exec *x, struct krt_op_in
 	fresh_launch(e, x, op);
 	in->launches++;
 	in->last = op->seq;
+	in->record = e->records;
 }
 
 void krt_input_end(struct krt_engine *e, struct krt_exec *x)
