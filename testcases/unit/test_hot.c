@@ -364,6 +364,32 @@ static void site_from_two_depths(struct world *w)
 	}
 }
 
+/* the same without kernels */
+static void sets(struct world *w, int rounds, int every)
+{
+	for (int i = 0; i < rounds; i++) {
+		w->stack = INNER;
+		set(w, DEV, N, S1);
+		if (i % every == 0)
+			sync_at(w, SYNC);
+	}
+}
+
+static void sets_each(struct world *w)
+{
+	sets(w, 20, 1);
+}
+
+static void sets_second(struct world *w)
+{
+	sets(w, 40, 2);
+}
+
+static void sets_tenth(struct world *w)
+{
+	sets(w, 200, 10);
+}
+
 /* two threads, each waits for its own; the other's work is always newer */
 static void two_threads(struct world *w)
 {
@@ -409,6 +435,9 @@ Test(hot, shapes)
 		{asking, ""},
 		{round_before, ""},
 		{this_round, "PERF-SYNC-HOT:note:1"},
+		{sets_each, "PERF-SYNC-HOT:note:1"},
+		{sets_second, "PERF-SYNC-HOT:note:1"},
+		{sets_tenth, ""},
 		{uploads_in_a_row, "PERF-SYNC-HOT:note:1"},
 		{three_syncs, "PERF-SYNC-HOT:note:3"},
 		{site_from_two_depths, "PERF-SYNC-HOT:note:1"},
