@@ -674,7 +674,7 @@ static uint64_t unkeep(uint64_t addr)
 /* What no entry of PyTorch's can be: it is laid out otherwise. */
 static bool implausible(const struct trace_entry *t)
 {
-	return t->device < 0 || t->device >= DEVICES || !t->addr || t->addr % UNIT || t->addr >> 57 || t->size >> 47 ||
+	return t->device < 0 || t->device >= DEVICES || !t->addr || t->addr % 16 || t->addr >> 57 || t->size >> 47 ||
 	       t->pool[0] >> 40 || t->pool[1] >> 40 || (t->stream > 2 && t->stream < 4096);
 }
 
