@@ -349,7 +349,7 @@ static bool squatted(const struct krt_engine *e, const struct krt_owner_use *u)
 	const struct krt_owner *o = u->owner;
 	const struct krt_block *b = krt_block_at(&e->mem, u->from);
 
-	if (!b || b->owner == o || b->capture != o->capture)
+	if (!b || b->owner == o || b->capture != o->capture || u->fp->opaque)
 		return false;
 	for (const struct krt_owner_use *k = b->owner ? b->owner->uses : NULL; k; k = k->next)
 		if (k->fp == u->fp)
@@ -427,6 +427,7 @@ struct krt_footprint *krt_footprint_new(struct krt_engine *e, struct krt_exec *x
 		f->set[i] = krt_gset_ref(s);
 		if (x->off[i])
 			continue;
+		f->opaque |= s->opaque || g->node[i].flags & KRT_GN_UNREAD;
 		told |= tells_host(&g->node[i], s);
 		if (!f->fetch)
 			f->fetch = fetch_of(s);

@@ -422,6 +422,17 @@ static bool went_with_memory(const struct krt_engine *e, const struct krt_owner 
 	return !krt_block_at(&e->mem, o->base) && m && m->freed.seq == o->freed.seq;
 }
 
+/* By somebody outside of the capture, so that it is no output of its graph. */
+static bool surely_written(const struct krt_block *b)
+{
+	if (b->wrote)
+		return true;
+	for (const struct krt_owner_use *u = b->owner ? b->owner->uses : NULL; u; u = u->next)
+		if (u->kind == KRT_ACC_WRITE || u->kind == KRT_ACC_ATOMIC)
+			return true;
+	return false;
+}
+
 /* Is it a hazard, and of what kind? */
 static bool stale_of(const struct krt_engine *e, const struct krt_owner_use *u, struct stale *s)
 {
@@ -445,6 +456,9 @@ static bool stale_of(const struct krt_engine *e, const struct krt_owner_use *u, 
 			    (!b->owner && !b->touched))
 				return false;
 			s->why = KRT_STALE_TEMPORARY;
+			/* it may be written through an address that lies in memory */
+			if (!surely_written(b) && s->confidence > KRT_LIKELY)
+				s->confidence = KRT_LIKELY;
 		} else if (b && b->owner != o) {
 			s->why = KRT_STALE_RECYCLED;
 		}

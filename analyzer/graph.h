@@ -135,6 +135,7 @@ struct krt_gset {
 	uint64_t thread;	/* serial of the thread that made it */
 	uint64_t event;		/* of an event node */
 	bool coop, stack;	/* stack: it names memory on that thread's stack */
+	bool opaque;		/* a kernel of whose parameters nothing is known */
 	bool waits;		/* for what is not seen: a semaphore, a value in memory */
 	uint32_t n, cap;
 	struct krt_gaccess *access;
@@ -280,6 +281,7 @@ struct krt_footprint {
 	uint32_t segs, segs_cap, groups, uses;
 	struct krt_owner_use *stale;
 	bool stack; /* a node names memory on a stack */
+	bool opaque; /* what some node touches is not known */
 	bool foreign; /* a kernel names memory that its device had no right to when it was made */
 	/* a copy to the host, of which nothing else in the graph tells the host; NULL: none */
 	const struct krt_gaccess *fetch;

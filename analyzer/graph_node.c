@@ -509,18 +509,24 @@ static bool kernel_params(const void *payload, uint32_t len, struct krt_kernel_p
 static void add_kernel(struct build *b, const void *payload, uint32_t len,
 		       struct krt_stream_info *s)
 {
+	const struct krt_kernel_info *info;
 	struct krt_node_kernel k;
 	struct krt_kernel_params p;
 
-	if (!kernel_params(payload, len, &p))
+	if (!kernel_params(payload, len, &p)) {
+		b->set->opaque = true;
 		return;
+	}
 	memcpy(&k, payload, sizeof(k));
 	b->set->kernel = p.kernel;
 	b->set->coop = k.coop;
 	if (s && krt_kernel_declared(b->e, b->c, s, kernel_access, b))
 		return;
-	if (!krt_kernel_from_file(b->e, &p, kernel_access, b))
-		krt_kernel_scan(b->e, &p, is_memory, scanned, b);
+	if (krt_kernel_from_file(b->e, &p, kernel_access, b))
+		return;
+	info = krt_kernel_get(&b->e->obj, p.kernel);
+	b->set->opaque = !p.known || !info || info->nparams == KRT_PARAMS_UNKNOWN;
+	krt_kernel_scan(b->e, &p, is_memory, scanned, b);
 }
 
 static uint64_t hash_shape(uint64_t h, const struct krt_shape *s)

@@ -128,7 +128,7 @@ struct krt_block {
 	uint32_t serial; /* from one counter with those of allocations; grows with time */
 	bool ended, destroyed; /* destroyed: with its pool */
 	uint64_t swept;	       /* the last sweep that met an access of its owner */
-	bool touched;	       /* by an operation that was not captured */
+	bool touched, wrote;   /* by an operation that was not captured; for sure */
 	struct krt_block *outer; /* that it lies in, NULL: none; not counted */
 	struct krt_tree inner;	 /* those that lie in it */
 	struct krt_pool *pool;	 /* counted */

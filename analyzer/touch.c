@@ -415,6 +415,12 @@ static void touch_done(struct krt_engine *e, const struct krt_touch *t, const st
 				t->kind);
 	if (!t->forget)
 		note_users(e, mem, s->addr, t->op, sort, false);
+	if (t->kind != KRT_ACC_READ && !s->array) {
+		struct krt_block *b = krt_block_at(&e->mem, s->addr);
+
+		if (b)
+			b->wrote = true;
+	}
 	if (e->since_sweep > e->sweep_after)
 		krt_sweep(e);
 }

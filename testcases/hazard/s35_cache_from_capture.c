@@ -42,7 +42,7 @@ int main(void)
 	CU(cuGraphDestroy(graph));
 
 	krtsan_name((void *)(uintptr_t)entry, 4 * N, "cache entry");
-	FILL(s, entry, 100, N, 0);
+	CU(cuMemsetD32Async(entry, 100, N, s));
 	CU(cuGraphLaunch(exec, s));
 	check_u32("entry[0]", get_u32(entry, 0), 100);
 
