@@ -7,7 +7,9 @@
  * of its stream, that is the fact and the events only give the reason.
  *
  * What breaks a capture shows as one of CUDA's capture errors at the call that
- * broke it, whoever made that call; every later call of the capture is told no
+ * broke it, whoever made that call (or as an invalid value, where it asked for an
+ * event of a capture that has ended); a call that failed and after which the driver
+ * says that the capture goes on broke nothing.  Every later call of the capture is told no
  * more than that it is broken.  So the first error is the culprit, and a capture
  * has one finding.
  *
@@ -561,15 +563,20 @@ static void unjoined(struct krt_engine *e, const struct krt_call *c, struct krt_
 static void broke(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s)
 {
 	struct breakage b = {.confidence = KRT_CERTAIN, .what = what_of(c)};
+	int result = c->rec->result;
 	struct krt_capture_info *cap = s ? by_id(e, s->capture) : NULL;
 	const struct krt_event_info *ev =
 		krt_has(c, KRT_ROLE_EVENT) ? krt_event_get(&e->obj, c->event, false) : NULL;
 
 	if (c->op == KRT_OP_EVENT_ELAPSED && ev && !ev->captured_op)
 		ev = krt_event_get(&e->obj, c->event2, false);
-	if (ev && ev->captured_broken) /* a later error of a capture that has had its finding */
+	if (result == CUDA_ERROR_INVALID_VALUE && cap) /* of_ended(): breaks this one */
+		result = CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+	else if (ev && ev->captured_broken) /* a later error of a capture that has had its finding */
 		return;
-	switch (c->rec->result) {
+	else if (result == CUDA_ERROR_INVALID_VALUE)
+		result = CUDA_ERROR_CAPTURED_EVENT;
+	switch (result) {
 	case CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED:
 		if (cap) {
 			b.why = KRT_CAPTURE_OWN_STREAM;
@@ -681,15 +688,36 @@ static void end(struct krt_engine *e, const struct krt_call *c, struct krt_strea
 		capture_close(e, cap);
 }
 
-bool krt_capture_error(const struct krt_call *c)
+/* A use of an event whose last record was in a capture that has ended: an invalid value. */
+static bool of_ended(struct krt_engine *e, const struct krt_call *c)
 {
-	return c->rec->result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
-	       c->rec->result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+	const struct krt_event_info *ev;
+
+	if (c->rec->result != CUDA_ERROR_INVALID_VALUE ||
+	    (c->op != KRT_OP_STREAM_WAIT_EVENT && c->op != KRT_OP_EVENT_SYNC &&
+	     c->op != KRT_OP_EVENT_QUERY))
+		return false;
+	ev = krt_event_get(&e->obj, c->event, false);
+	return ev && ev->captured_op && !ev->record_op && !by_id(e, ev->capture);
+}
+
+bool krt_capture_error(struct krt_engine *e, const struct krt_call *c)
+{
+	return (c->rec->result >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+		c->rec->result <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) ||
+	       of_ended(e, c);
+}
+
+/* A stream's call has failed, and the stream's capture is as it was. */
+static bool goes_on(const struct krt_call *c)
+{
+	return c->capture && c->capture->status == CU_STREAM_CAPTURE_STATUS_ACTIVE &&
+	       c->rec->result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 void krt_capture_call(struct krt_engine *e, const struct krt_call *c)
 {
-	bool error = krt_capture_error(c);
+	bool error = krt_capture_error(e, c);
 	struct krt_capture_info *cap;
 	struct krt_stream_info *s;
 
@@ -720,7 +748,8 @@ void krt_capture_call(struct krt_engine *e, const struct krt_call *c)
 			node(e, c, cap, s);
 	}
 	if (error) {
-		broke(e, c, s);
+		if (!goes_on(c))
+			broke(e, c, s);
 	} else if (s && s->capture &&
 		   ((!c->ok && !c->not_ready) || c->op == KRT_OP_STREAM_DESTROY)) {
 		cap = by_id(e, s->capture);

@@ -429,7 +429,7 @@ void krt_graph_free_all(struct krt_engine *e);
 /* Any call of the driver, before it is dispatched: who captures now, and what broke a capture. */
 void krt_capture_call(struct krt_engine *e, const struct krt_call *c);
 /* Did the call fail with one of CUDA's capture errors? */
-bool krt_capture_error(const struct krt_call *c);
+bool krt_capture_error(struct krt_engine *e, const struct krt_call *c);
 void krt_capture_free(struct krt_engine *e);
 /* --- rights.c ---------------------------------------------------------------- */
 

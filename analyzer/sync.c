@@ -345,7 +345,7 @@ static void event_call_failed(struct krt_engine *e, const struct krt_call *c)
 	struct krt_stream_info *s = NULL;
 	struct krt_op_info *op;
 
-	if (!ev || !e->judge || krt_capture_error(c)) /* that one has a rule of its own */
+	if (!ev || !e->judge || krt_capture_error(e, c)) /* that one has a rule of its own */
 		return;
 	if (c->told) { /* why has been said; nothing rests on the event */
 		ev->known = false;

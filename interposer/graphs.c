@@ -525,8 +525,12 @@ static void host_memory(struct out *o, uint64_t base, uint64_t len)
 
 static bool put_kernel(struct out *o, const CUDA_KERNEL_NODE_PARAMS *k)
 {
+	/*
+	 * A node of a library's kernel answers both; its function has a module that nobody
+	 * has loaded.
+	 */
 	struct krt_node_kernel n = {
-		.func = k->func ? (uintptr_t)k->func : (uintptr_t)k->kern,
+		.func = k->kern ? (uintptr_t)k->kern : (uintptr_t)k->func,
 		.grid = { k->gridDimX, k->gridDimY, k->gridDimZ },
 		.block = { k->blockDimX, k->blockDimY, k->blockDimZ },
 		.shared = k->sharedMemBytes,

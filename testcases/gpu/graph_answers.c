@@ -65,6 +65,7 @@ static void start(void)
 
 static CUdeviceptr spare;
 static void *spare_host;
+static CUmodule spare_mod;
 
 static int c_alloc(void) { CUdeviceptr p; return cuMemAlloc(&p, 64); }
 static int c_free(void) { return cuMemFree(spare); }
@@ -90,6 +91,13 @@ static int c_library(void) { CUlibrary l; return cuLibraryLoadData(&l, ptx, NULL
 static int c_alloc_async(void) { CUdeviceptr p; return cuMemAllocAsync(&p, 64, t); }
 static int c_instantiate(void) { return cuGraphInstantiate(&x2, g2, 0); }
 static int c_launch(void) { return cuGraphLaunch(x, t); }
+static int c_upload(void) { return cuGraphUpload(x, t); }
+static int c_exec_destroy(void) { return cuGraphExecDestroy(x2); }
+static int c_update(void) { CUgraphExecUpdateResultInfo i; return cuGraphExecUpdate(x, g2, &i); }
+static int c_unload(void) { return cuModuleUnload(spare_mod); }
+static int c_free_async(void) { return cuMemFreeAsync(spare, t); }
+static int c_attribute(void) { CUdeviceptr p; return cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, d); }
+static int c_record_ctx(void) { return cuCtxRecordEvent(ctx, f); }
 
 static const struct {
 	const char *name;
@@ -102,6 +110,9 @@ static const struct {
 	{"event create", c_event_create}, {"elapsed", c_elapsed}, {"context sync", c_ctx_sync}, {"copy", c_copy},
 	{"set", c_set}, {"module", c_module}, {"library", c_library}, {"alloc on another stream", c_alloc_async},
 	{"instantiate", c_instantiate}, {"launch elsewhere", c_launch},
+	{"upload elsewhere", c_upload}, {"executable destroyed", c_exec_destroy}, {"executable updated", c_update},
+	{"module unload", c_unload}, {"free on another stream", c_free_async}, {"pointer attribute", c_attribute},
+	{"context record", c_record_ctx},
 };
 
 static int answer;
@@ -132,6 +143,10 @@ static void unsafe_calls(void)
 				CU(cuMemAlloc(&spare, 64));
 			}
 			CU(cuMemHostAlloc(&spare_host, 64, 0));
+			if (unsafe[i].call == c_exec_destroy)
+				CU(cuGraphInstantiate(&x2, g2, 0));
+			if (unsafe[i].call == c_unload)
+				CU(cuModuleLoadData(&spare_mod, ptx));
 			cuMemHostUnregister(page + 4096 - (uintptr_t)page % 4096);
 			CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 			CU(cuMemsetD32Async(d, 1, 1, s));
@@ -182,6 +197,15 @@ static void capture_rules(void)
 	CU(cuStreamBeginCapture(s, 2));
 	r = cuStreamWaitEvent(s, e, 0);
 	SAY("the same in a capture", "%d ends %d", r, end_of(s));
+	CU(cuStreamBeginCapture(s, 2));
+	CU(cuEventRecord(e, s));
+	SAY("a capture that ends well", "%d", end_of(s));
+	SAY("query of its event", "%d", cuEventQuery(e));
+	SAY("sync of its event", "%d", cuEventSynchronize(e));
+	SAY("wait for its event", "%d", cuStreamWaitEvent(t, e, 0));
+	CU(cuStreamBeginCapture(s, 2));
+	r = cuStreamWaitEvent(s, e, 0);
+	SAY("the same in another capture", "%d ends %d", r, end_of(s));
 	CU(cuEventCreate(&e, 0));
 	CU(cuStreamBeginCapture(s, 2));
 	r = cuStreamWaitEvent(s, e, 0);
@@ -197,6 +221,10 @@ static void capture_rules(void)
 	r = cuStreamQuery(s);
 	r2 = cuStreamGetCaptureInfo(s, &st, &id, &g2, NULL, NULL, NULL);
 	SAY("query of a capturing stream", "%d info %d status %d id %d ends %d", r, r2, st, id != 0, end_of(s));
+	CU(cuStreamBeginCapture(s, 2));
+	r = cuStreamSynchronize(s);
+	r2 = cuStreamSynchronize(s);
+	SAY("sync of a capturing stream", "%d again %d ends %d", r, r2, end_of(s));
 	CU(cuStreamBeginCapture(s, 2));
 	CU(cuEventRecord(e, s));
 	CU(cuStreamWaitEvent(t, e, 0));
@@ -240,6 +268,13 @@ static void capture_rules(void)
 	CU(cuStreamBeginCapture(s, 2));
 	r = cuMemPrefetchAsync(d, 64, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, s);
 	SAY("prefetch of device memory in a capture", "%d ends %d", r, end_of(s));
+	CU(cuMemAllocManaged(&p, 4096, CU_MEM_ATTACH_GLOBAL));
+	CU(cuStreamBeginCapture(s, 2));
+	r = cuMemPrefetchAsync(p, 4096, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, s);
+	SAY("prefetch of managed memory in a capture", "%d ends %d", r, end_of(s));
+	CU(cuStreamBeginCapture(s, 2));
+	r = cuStreamAttachMemAsync(s, p, 0, CU_MEM_ATTACH_GLOBAL);
+	SAY("attach in a capture", "%d ends %d", r, end_of(s));
 	CUmemcpyAttributes at = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
 	CUdeviceptr dst = d, src = d + 4096;
 	size_t len = 64, zero = 0;
@@ -318,6 +353,22 @@ static void by_hand(void)
 	SAY("kernel with packed parameters", "%d %d params %d extra %d", r, r2, q.kernelParams != NULL, q.extra != NULL);
 	if (q.kernelParams)
 		SAY("its second", "%u", *(uint32_t *)q.kernelParams[1]);
+	size = 12;
+	r = cuGraphAddKernelNode(&v[0], g, NULL, 0, &k);
+	memset(&q, 0, sizeof q);
+	r2 = r ? -1 : (int)cuGraphKernelNodeGetParams(v[0], &q);
+	SAY("and no byte more than they are", "%d %d params %d extra %d", r, r2, q.kernelParams != NULL, q.extra != NULL);
+	CU(cuStreamBeginCapture(s, 2));
+	r = cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, s, NULL, extra);
+	CU(cuStreamEndCapture(s, &child));
+	n = 1;
+	CU(cuGraphGetNodes(child, v, &n));
+	memset(&q, 0, sizeof q);
+	r2 = n ? (int)cuGraphKernelNodeGetParams(v[0], &q) : -1;
+	SAY("captured", "%d %d params %d extra %d", r, r2, q.kernelParams != NULL, q.extra != NULL);
+	size = sizeof buf;
+	SAY("launched with bytes to spare", "%d", cuLaunchKernel(fn, 1, 1, 1, 1, 1, 1, 0, s, NULL, extra));
+	CU(cuStreamSynchronize(s));
 	CU(cuLibraryLoadData(&lib, ptx, NULL, NULL, 0, NULL, NULL, 0));
 	CU(cuLibraryGetKernel(&kern, lib, "set"));
 	k.extra = NULL;
@@ -351,6 +402,10 @@ static void by_hand(void)
 	m.dst = 0x1234;
 	SAY("a set of no memory", "%d", cuGraphAddMemsetNode(&v[2], g, NULL, 0, &m, ctx));
 	SAY("device launch flag", "%d", cuGraphInstantiate(&x, g, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
+	CU(cuGraphCreate(&child, 0));
+	k.func = fn;
+	CU(cuGraphAddKernelNode(&v[0], child, NULL, 0, &k));
+	SAY("device launch flag, one kernel", "%d", cuGraphInstantiate(&x, child, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
 	SAY("upload flag without parameters", "%d", cuGraphInstantiate(&x, g, CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD));
 	SAY("unknown flag", "%d", cuGraphInstantiate(&x, g, 64));
 }
@@ -448,7 +503,9 @@ static void memory(void)
 	SAY("a second executable", "%d", cuGraphInstantiate(&x2, g, 0));
 	CU(cuGraphLaunch(x, s));
 	SAY("launched again", "%d", cuGraphLaunch(x, s));
+	SAY("address range while it is allocated", "%d", cuMemGetAddressRange(&base, &size, a.dptr));
 	CU(cuMemFreeAsync(a.dptr, s));
+	SAY("address range after the free", "%d", cuMemGetAddressRange(&base, &size, a.dptr));
 	SAY("freed twice", "%d", cuMemFreeAsync(a.dptr, s));
 	SAY("freed by another graph", "%d", cuGraphAddMemFreeNode(&n2, g2, NULL, 0, a.dptr));
 	SAY("freed by both", "%d", cuGraphAddMemFreeNode(&n2, g, &n1, 1, a.dptr));
@@ -484,7 +541,10 @@ static void memory(void)
 	c = np.conditional.phGraph_out[0];
 	SAY("again with the handle", "%d", cuGraphAddNode(&n1, g, NULL, NULL, 0, &np));
 	SAY("host node in a body", "%d", cuGraphAddHostNode(&n1, c, NULL, 0, &hp));
+	SAY("instantiated with it", "%d", cuGraphInstantiate(&x, g, 0));
 	SAY("allocation in a body", "%d", cuGraphAddMemAllocNode(&n1, c, NULL, 0, &a));
+	SAY("instantiated with it", "%d", cuGraphInstantiate(&x, g, 0));
+	SAY("event in a body", "%d", cuGraphAddEventRecordNode(&n1, c, NULL, 0, e));
 	CU(cuGraphCreate(&g, 0));
 	CU(cuGraphConditionalHandleCreate(&h, g, ctx, 1, CU_GRAPH_COND_ASSIGN_DEFAULT));
 	np = (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};

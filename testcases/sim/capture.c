@@ -11,18 +11,23 @@
  * What capture forbids:
  *
  *   900 unsupported   a call that cannot be captured or must wait, on the capture itself; or an
- *                     unsafe call (cap_check) that the modes of captures and thread forbid
+ *                     unsafe call (cap_check) that the modes of captures and thread forbid: one
+ *                     that allocates, frees, waits, asks or instantiates; copies and sets by the
+ *                     host, loading of code and launches elsewhere are not among them
  *   901 invalidated   anything on a capture that an error has ended
  *   902 merge         a wait that would join two captures
  *   903 unmatched     ended on a stream that only joined
  *   904 unjoined      ended while another stream's frontier does not lead to the origin's
  *   905 isolation     a wait for an event that was recorded outside
  *   906 implicit      the legacy stream while a blocking stream of the context captures
- *   907 captured      host-side use of an event that was recorded inside
+ *   907 captured      host-side use of an event that was recorded inside (1, invalid value,
+ *                     once the capture has ended: also a wait for it, which breaks the capture
+ *                     of the stream that waits)
  *   908 thread        ended by another thread than began it, unless relaxed
  *
- * All but 903 on its way in, 907 of a capture that has ended, 908 and the pure
- * queries (capture status and info) invalidate the captures they concern.
+ * All but 903 on its way in, 908, a batch of copies and the pure queries (capture
+ * status and info) invalidate the captures they concern.  As measured on driver
+ * 580 (gpu/graph_answers.c).
  */
 #include "graph.h"
 
@@ -386,14 +391,17 @@ CUresult cap_legacy(struct ctx *c, bool look)
 	return r;
 }
 
-/* Host-side use of an event that a capture has recorded. */
+/* Host-side use of an event that a capture has recorded; after its end no event at all. */
 CUresult cap_event(const struct ev *e)
 {
 	struct capture *c = e->captured ? cap_alive(e->cap_id) : NULL;
 
-	if (c)
-		c->invalid = true;
-	return e->captured ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+	if (!e->captured)
+		return CUDA_SUCCESS;
+	if (!c)
+		return CUDA_ERROR_INVALID_VALUE;
+	c->invalid = true;
+	return CUDA_ERROR_CAPTURED_EVENT;
 }
 
 static CUresult event_node(struct ev *e, struct strm *st, unsigned type)
@@ -432,8 +440,10 @@ CUresult cap_wait(struct ev *e, struct strm *st, unsigned flags, bool *done)
 		return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	if (st->cap && flags & CU_EVENT_WAIT_EXTERNAL)
 		return event_node(e, st, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-	if (e->captured && !cp)
-		return CUDA_ERROR_CAPTURED_EVENT; /* of a capture that has ended */
+	if (e->captured && !cp) { /* of a capture that has ended */
+		cap_invalidate(st);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	if (!cp) {
 		if (!e->rec)
 			return CUDA_SUCCESS; /* never recorded */
@@ -608,7 +618,7 @@ static CUresult info(bool pt, CUstream h, CUstreamCaptureStatus *status, cuuint6
 		  : st->cap->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
 				     : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 	if (id)
-		*id = st->cap ? st->cap->id : 0;
+		*id = *status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? st->cap->id : 0;
 	if (g)
 		*g = NULL;
 	if (d)

@@ -245,12 +245,9 @@ static CUresult one(bool pt, bool async, CUstream h, struct box *b, bool ddev, b
 	    !place_of(b->dst, extent(b->w, b->h, b->d, b->dpitch, b->dslice), ddev, &b->dplace) ||
 	    !place_of(b->src, extent(b->w, b->h, b->d, b->spitch, b->sslice), sdev, &b->splace))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	if (!async) {
-		CUresult r = st->cap ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : cap_check(c);
-
+	if (!async && st->cap) {
 		cap_invalidate(st);
-		if (r != CUDA_SUCCESS)
-			LEAVE(r);
+		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	}
 	dh = b->dplace == PAGEABLE || b->dplace == PINNED;
 	sh = b->splace == PAGEABLE || b->splace == PINNED;
@@ -349,7 +346,6 @@ static CUresult peer(bool pt, bool async, CUstream h, struct box *b, CUcontext d
 	cap_invalidate(st);
 	if (st->cap)
 		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	UNSAFE(st->ctx);
 	op = copy_op(st->ctx, b, 1);
 	if (!op)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -647,10 +643,8 @@ static CUresult batch(bool pt, struct box *b, const uint8_t *order, size_t n, CU
 	GET_STREAM(h, pt, st);
 	if (st->legacy)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	if (st->cap) {
-		cap_invalidate(st);
+	if (st->cap) /* as measured: the capture goes on */
 		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	}
 	for (size_t i = 0; i < n; i++) {
 		size_t dn = extent(b[i].w, b[i].h, b[i].d, b[i].dpitch, b[i].dslice);
 		size_t sn = extent(b[i].w, b[i].h, b[i].d, b[i].spitch, b[i].sslice);
@@ -875,12 +869,9 @@ static CUresult set(bool pt, bool async, CUstream h, uint64_t d, size_t pitch, u
 	if (d % elem || (ht > 1 && (pitch < w * elem || pitch % elem)) ||
 	    !place_of(d, extent(w * elem, ht, 1, pitch, 0), true, &place))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	if (!async) {
-		CUresult r = st->cap ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : cap_check(c);
-
+	if (!async && st->cap) {
 		cap_invalidate(st);
-		if (r != CUDA_SUCCESS)
-			LEAVE(r);
+		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	}
 	op = set_op(c, &(struct set){d, pitch, w, ht, v, elem, place});
 	if (!op)

@@ -290,6 +290,23 @@ static void exec_free(struct gexec *e)
 
 static CUresult launch_at(struct gexec *e, struct strm *st, bool upload);
 
+static bool not_from_device(const struct node *x)
+{
+	return x->type != CU_GRAPH_NODE_TYPE_KERNEL && x->type != CU_GRAPH_NODE_TYPE_MEMCPY &&
+	       x->type != CU_GRAPH_NODE_TYPE_MEMSET && x->type != CU_GRAPH_NODE_TYPE_GRAPH;
+}
+
+/* Bodies of conditional nodes take any node, and run these kinds: as documented. */
+static bool not_in_body(const struct node *x)
+{
+	const struct node *p = x->g->parent;
+
+	while (p && p->type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		p = p->g->parent;
+	return p && not_from_device(x) && x->type != CU_GRAPH_NODE_TYPE_EMPTY &&
+	       x->type != CU_GRAPH_NODE_TYPE_CONDITIONAL;
+}
+
 /* pt: as its stream form; st: where it is uploaded to, where it is. */
 static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flags, bool params,
 			    bool pt, CUDA_GRAPH_INSTANTIATE_PARAMS *p)
@@ -309,10 +326,12 @@ static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flag
 	if (!sim_handle_is(g, SIM_GRAPH) || !out || g->capturing || flags & ~ALL_FLAGS ||
 	    (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && !params))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	UNSAFE(NULL);
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
+		LEAVE(graph_holds(g, not_from_device) ? CUDA_ERROR_INVALID_VALUE
+						      : CUDA_ERROR_NOT_SUPPORTED);
+	if ((g->execs && graph_holds(g, node_once)) || graph_holds(g, not_in_body))
 		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
-	if (g->execs && graph_holds(g, node_once))
-		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) {
 		r = sim_get_stream(p->hUploadStream, pt, &st);
 		if (r != CUDA_SUCCESS)

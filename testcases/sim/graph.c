@@ -447,37 +447,16 @@ static CUresult fill_cond(struct node *x, struct graph *g, CUDA_CONDITIONAL_NODE
 	return CUDA_SUCCESS;
 }
 
-/* The nearest node around g that embeds it as a body, or NULL. */
-static const struct node *body_of(const struct graph *g)
-{
-	const struct node *x = g->parent;
-
-	while (x && x->type != CU_GRAPH_NODE_TYPE_CONDITIONAL)
-		x = x->g->parent;
-	return x;
-}
-
 CUresult node_fill_new(struct node *x, struct graph *g, const struct dep *dep, unsigned n,
 		       CUgraphNodeParams *p)
 {
-	switch ((int)x->type) {
-	case CU_GRAPH_NODE_TYPE_KERNEL:
-	case CU_GRAPH_NODE_TYPE_MEMCPY:
-	case CU_GRAPH_NODE_TYPE_MEMSET:
-	case CU_GRAPH_NODE_TYPE_EMPTY:
-	case CU_GRAPH_NODE_TYPE_GRAPH:
-	case CU_GRAPH_NODE_TYPE_CONDITIONAL:
-		break;
-	default:
-		if (body_of(g))
-			return CUDA_ERROR_NOT_SUPPORTED;
-	}
 	switch ((int)x->type) {
 	case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
 	case CU_GRAPH_NODE_TYPE_MEM_FREE:
 		/* A graph that was copied into its node belongs to the node. */
 		for (const struct graph *a = g; a->parent; a = a->parent->g)
-			if (a->parent->own != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
+			if (a->parent->type == CU_GRAPH_NODE_TYPE_GRAPH &&
+			    a->parent->own != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE)
 				return CUDA_ERROR_NOT_SUPPORTED;
 		return x->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC
 			       ? fill_alloc(x, g, dep, n, &p->alloc)
@@ -1049,7 +1028,6 @@ API(cuGraphKernelNodeGetParams, (CUgraphNode h, CUDA_KERNEL_NODE_PARAMS_v1 *out)
 	if (!out)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	kernel_node_params(x->op, &p);
-	p.func = kernel_node_func(x->op);
 	memcpy(out, &p, sizeof *out);
 	LEAVE(CUDA_SUCCESS);
 }

@@ -7,8 +7,9 @@
  *   gexec.c    executables: instantiation, updates, launches
  *   gobject.c  what graphs and executables hold: user objects, conditional handles, memory
  *
- * Not there, CUDA_ERROR_NOT_SUPPORTED: launches from the device and nodes that
- * kernels update.  A kernel that sets a conditional handle calls
+ * Not there, CUDA_ERROR_NOT_SUPPORTED: launches from the device, nodes that
+ * kernels update, and executables with host, event, semaphore or memory nodes in
+ * the body of a conditional node (which takes them, as on driver 580).  A kernel that sets a conditional handle calls
  * cudaGraphSetConditional, which a program of the driver API has only from the
  * device runtime library; where none does, the default value decides.  A launch
  * cannot be captured.

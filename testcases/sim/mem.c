@@ -881,6 +881,7 @@ static CUresult alloc_async(bool pt, CUdeviceptr *out, size_t size, CUmemoryPool
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	if (st->cap)
 		LEAVE(cap_alloc(st, size, p->dev, out));
+	UNSAFE(st->ctx);
 	LEAVE(pool_alloc(out, size, p, st));
 }
 BOTH(cuMemAllocAsync, _ptsz, (CUdeviceptr * p, size_t n, CUstream s),
@@ -1471,13 +1472,21 @@ API(cuMemHostGetFlags, (unsigned *flags, void *p))
 	LEAVE(CUDA_SUCCESS);
 }
 
+/* What queries tell of: memory of a graph only as long as a launch has it allocated. */
+static struct alloc *mem_known(CUdeviceptr d)
+{
+	struct alloc *a = mem_find(d);
+
+	return a && a->pool && a->pool == graph_pool[a->dev] && (!a->gm || !a->gm->live) ? NULL : a;
+}
+
 API(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t *size, CUdeviceptr d))
 {
 	struct alloc *a;
 
 	ENTER();
 	GET_CTX(c);
-	a = mem_find(d);
+	a = mem_known(d);
 	if (!a)
 		LEAVE(CUDA_ERROR_NOT_FOUND);
 	if (base)
@@ -1509,7 +1518,7 @@ static bool host_kind(const struct alloc *a)
 
 static CUresult attr_of(void *v, int attr, CUdeviceptr d)
 {
-	struct alloc *a = mem_find(d);
+	struct alloc *a = mem_known(d);
 
 	if (!a)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -1649,6 +1658,10 @@ static CUresult mark_range(bool pt, CUdeviceptr d, size_t n, CUstream s, const c
 	r = sim_get_stream(s, pt, &st);
 	if (r != CUDA_SUCCESS)
 		LEAVE(r);
+	if (st->cap) {
+		cap_invalidate(st);
+		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	}
 	a = mem_find(d);
 	if (!a || (managed && a->kind != MEM_MANAGED) || d + n > a->lo + a->size)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
@@ -1681,6 +1694,10 @@ static CUresult mark_batch(bool pt, CUdeviceptr *d, size_t *n, size_t count,
 	r = sim_get_stream(s, pt, &st);
 	if (r != CUDA_SUCCESS)
 		LEAVE(r);
+	if (st->cap) {
+		cap_invalidate(st);
+		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	}
 	if (!d || !n || !count || flags || st->legacy)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	for (size_t i = 0; i < count; i++) {

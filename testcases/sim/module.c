@@ -346,11 +346,6 @@ static CUresult module_load(CUmodule *out, const void *image, struct joblog *l)
 	r = image_load(image, l, &img);
 	if (r != CUDA_SUCCESS)
 		LEAVE(r);
-	r = cap_check(c);
-	if (r != CUDA_SUCCESS) {
-		image_put(img);
-		LEAVE(r);
-	}
 	/* Loading was seen to wait for the device. */
 	if (!sim_opt.documented)
 		sim_wait_device(c->dev);
@@ -1542,15 +1537,28 @@ CUresult sim_launch(bool pt, CUfunction f, const unsigned dims[7], CUstream s, v
 
 /* ---- kernel nodes ---- */
 
+static size_t packed_size(void **extra)
+{
+	size_t n = 0;
+
+	for (void **e = extra; *e != CU_LAUNCH_PARAM_END; e += 2)
+		if (e[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+			n = *(size_t *)e[1];
+	return n;
+}
+
 CUresult kernel_node_op(const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct op **out)
 {
 	static const unsigned none[3];
 	const unsigned dims[7] = {p->gridDimX,	p->gridDimY,  p->gridDimZ,	 p->blockDimX,
 				  p->blockDimY, p->blockDimZ, p->sharedMemBytes};
-	const void *h = p->func ? (const void *)p->func : (const void *)p->kern;
+	const void *h = p->kern ? (const void *)p->kern : (const void *)p->func;
 	struct ctx *c;
 	CUresult r = sim_get_ctx(&c);
 
+	/* Unlike with a launch, a kernel is no function here, and packed parameters are all. */
+	if (p->func && !sim_handle_is(p->func, SIM_FUNC))
+		return CUDA_ERROR_INVALID_HANDLE;
 	if (sim_handle_is(h, SIM_FUNC))
 		c = ((const struct func *)h)->mod->ctx;
 	else if (p->ctx && !sim_handle_is(p->ctx, SIM_CTX))
@@ -1561,18 +1569,23 @@ CUresult kernel_node_op(const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct op **out)
 		return r;
 	if (c->error)
 		return c->error;
-	return prepare(c, h, dims, p->kernelParams, p->extra, false, none, out);
+	r = prepare(c, h, dims, p->kernelParams, p->extra, false, none, out);
+	if (r == CUDA_SUCCESS && ((struct launch *)(*out)->data)->packed &&
+	    packed_size(p->extra) != ((struct launch *)(*out)->data)->cfg.params_size) {
+		op_put(*out);
+		r = CUDA_ERROR_INVALID_VALUE;
+	}
+	return r;
 }
 
 void kernel_node_params(const struct op *op, CUDA_KERNEL_NODE_PARAMS_v3 *p)
 {
 	struct launch *l = op->data;
 	const struct ptx_func *pf = exec_func_ptx(l->f->ef);
-	bool func = sim_handle_is(l->given, SIM_FUNC) || !sim_handle_is(l->given, SIM_KERNEL);
 
 	*p = (CUDA_KERNEL_NODE_PARAMS_v3){
-		.func = func ? (CUfunction)l->f : NULL,
-		.kern = func ? NULL : (CUkernel)l->given,
+		.func = (CUfunction)l->f,
+		.kern = sim_handle_is(l->given, SIM_KERNEL) ? (CUkernel)l->given : NULL,
 		.ctx = (CUcontext)op->ctx,
 		.gridDimX = l->cfg.grid[0],
 		.gridDimY = l->cfg.grid[1],
@@ -1597,12 +1610,6 @@ void kernel_node_params(const struct op *op, CUDA_KERNEL_NODE_PARAMS_v3 *p)
 			l->ptrs[i] = l->params + pf->params[i]->offset;
 	}
 	p->kernelParams = l->ptrs;
-}
-
-/* The function, where the older structures have no room for a kernel. */
-CUfunction kernel_node_func(const struct op *op)
-{
-	return (CUfunction)((struct launch *)op->data)->f;
 }
 
 /* Attributes that change what runs; false: the value is not possible. */

@@ -402,7 +402,6 @@ void module_ctx_gone(struct ctx *c);
  */
 CUresult kernel_node_op(const CUDA_KERNEL_NODE_PARAMS_v3 *p, struct op **out);
 void kernel_node_params(const struct op *op, CUDA_KERNEL_NODE_PARAMS_v3 *p);
-CUfunction kernel_node_func(const struct op *op);
 bool kernel_node_attr(struct op *op, int id, const CUlaunchAttributeValue *v);
 void kernel_node_attr_get(const struct op *op, int id, CUlaunchAttributeValue *v);
 CUresult copy_node_op(struct ctx *c, const CUDA_MEMCPY3D *p, struct op **out);

@@ -109,6 +109,11 @@ CUresult sim_get_stream_any(CUstream h, bool pt, struct strm **out)
 	return resolve(h, pt, out, true);
 }
 
+static CUresult get_even_broken(CUstream h, bool pt, struct strm **out)
+{
+	return resolve(h, pt, out, false);
+}
+
 #define GET_STREAM_BY(get, h, pt, st)                                                              \
 	struct strm *st = NULL;                                                                    \
 	do {                                                                                       \
@@ -185,8 +190,8 @@ static CUresult stream_query(bool pt, CUstream h)
 	bool done;
 
 	ENTER_QUIET();
-	GET_STREAM(h, pt, st);
-	if (st->cap) {
+	GET_STREAM_BY(get_even_broken, h, pt, st);
+	if (st->cap) { /* a broken one answers the same */
 		cap_invalidate(st);
 		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	}
@@ -428,13 +433,15 @@ API(cuEventQuery, (CUevent h))
 	struct ev *e = (struct ev *)h;
 	struct ctx *c;
 	struct op *t;
+	CUresult r;
 	bool done;
 
 	ENTER_QUIET();
 	if (!sim_handle_is(e, SIM_EVENT))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
-	if (cap_event(e) != CUDA_SUCCESS)
-		LEAVE(CUDA_ERROR_CAPTURED_EVENT);
+	r = cap_event(e);
+	if (r != CUDA_SUCCESS)
+		LEAVE(r);
 	UNSAFE(e->ctx);
 	c = e->ctx;
 	if (c->error)
@@ -453,12 +460,14 @@ API(cuEventSynchronize, (CUevent h))
 {
 	struct ev *e = (struct ev *)h;
 	struct ctx *c;
+	CUresult r;
 
 	ENTER();
 	if (!sim_handle_is(e, SIM_EVENT))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
-	if (cap_event(e) != CUDA_SUCCESS)
-		LEAVE(CUDA_ERROR_CAPTURED_EVENT);
+	r = cap_event(e);
+	if (r != CUDA_SUCCESS)
+		LEAVE(r);
 	UNSAFE(e->ctx);
 	c = e->ctx;
 	if (c->error)

@@ -471,8 +471,13 @@ static void kernel_forms(void)
 	CU(cuGraphCreate(&g, 0));
 	CU(cuGraphAddKernelNode(&x, g, NULL, 0, &p));
 	CU(cuGraphKernelNodeGetParams(x, &q));
-	CHECK(!q.func && q.kern == k && q.ctx == c && *(uint32_t *)q.kernelParams[2] == 5);
+	CHECK(q.func && (void *)q.func != (void *)k && q.kern == k && q.ctx == c && *(uint32_t *)q.kernelParams[2] == 5);
 	CU(cuGraphKernelNodeSetParams(x, &q)); /* its own */
+	CU(cuGraphKernelNodeGetParams(x, &q));
+	CHECK(q.kern == k);
+	p.func = (CUfunction)k;
+	p.kern = NULL;
+	FAILS(CUDA_ERROR_INVALID_HANDLE, cuGraphAddKernelNode(&y, g, NULL, 0, &p));
 	v.priority = -2;
 	CU(cuGraphKernelNodeSetAttribute(x, CU_LAUNCH_ATTRIBUTE_PRIORITY, &v));
 	v = (CUkernelNodeAttrValue){.cooperative = 1};
@@ -516,7 +521,7 @@ static void kernel_forms(void)
 	      data[0].from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
 	CHECK(data[1].from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER);
 	CU(cuGraphKernelNodeGetParams(at(g, 0), &q));
-	CHECK(!q.func && q.kern == k);
+	CHECK(q.func && q.kern == k);
 	CU(cuGraphKernelNodeGetAttribute(
 		at(g, 1), CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, &w));
 	CHECK(w.programmaticStreamSerializationAllowed == 1);
@@ -602,8 +607,10 @@ static void exec_changes(void)
 	CU(cuGraphInstantiateWithParams(&e, g, &ip));
 	CU(cuGraphExecGetFlags(e, &flags));
 	CHECK(flags == ip.flags);
-	FAILS(CUDA_ERROR_NOT_SUPPORTED,
+	FAILS(CUDA_ERROR_INVALID_VALUE, /* it has a host node */
 	      cuGraphInstantiate(&e, g, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
+	FAILS(CUDA_ERROR_NOT_SUPPORTED,
+	      cuGraphInstantiate(&e, child, CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH));
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&e, g, 64));
 	CU(cuGraphUpload(e, t));
 	CU(cuCtxSynchronize());
@@ -792,8 +799,9 @@ static void graph_memory(void)
 	CU(cuGraphAddMemcpyNode(&cp, g, &set, 1, &c3, c));
 	/* It stays: freed by calls, or launching again fails. */
 	FAILS(CUDA_ERROR_INVALID_VALUE, cuMemFree(a.dptr));
+	FAILS(CUDA_ERROR_NOT_FOUND, cuMemGetAddressRange(&q, NULL, a.dptr));
 	CU(cuGraphInstantiate(&e, g, 0));
-	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&none, g, 0));
+	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiate(&none, g, 0));
 	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&no, g));
 	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphDestroyNode(cp));
 	CU(cuGraphLaunch(e, s));
@@ -966,13 +974,15 @@ static void conditional_nodes(void)
 	CU(cuGraphAddNode(&inner, body, &in, NULL, 1, &p2));
 	CU(cuGraphAddKernelNode(&in, p2.conditional.phGraph_out[0], NULL, 0, &add));
 	CUDA_HOST_NODE_PARAMS hp = {bump, &v};
-	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddHostNode(&host, body, NULL, 0, &hp));
+	CU(cuGraphAddHostNode(&host, body, NULL, 0, &hp));
+	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiate(&e, g, 0));
+	CU(cuGraphDestroyNode(host));
 	v = 0;
 	CU(cuGraphAddHostNode(&host, g, &x, 1, &hp));
 	CU(cuMemsetD32(d, 0, 4));
 	CU(cuCtxSynchronize());
 	CU(cuGraphInstantiate(&e, g, 0));
-	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&e, g, 0));
+	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiate(&e, g, 0));
 	for (int i = 0; i < 3; i++)
 		CU(cuGraphLaunch(e, s));
 	CU(cuGraphExecDestroy(e));
@@ -1037,13 +1047,15 @@ static void user_objects(void)
 /* ---- what capture forbids ---- */
 
 enum unsafe_call { ALLOC, FREE, HOST_ALLOC, REGISTER, STREAM_SYNC, STREAM_QUERY, EVENT_SYNC, EVENT_QUERY,
-		   CTX_SYNC, COPY, MODULE, ARRAY, UNSAFE_CALLS };
+		   CTX_SYNC, ARRAY, ALLOC_ASYNC, INSTANTIATE, /* from here on harmless */ COPY, SET, MODULE,
+		   FREE_ASYNC, UNSAFE_CALLS };
 
 static struct {
 	CUcontext ctx;
 	CUstream idle;
 	CUevent event;
 	CUdeviceptr d, spare;
+	CUgraph empty;
 	CUstreamCaptureMode mine, theirs; /* of the thread that calls, of the other's capture */
 	enum unsafe_call call;
 	CUresult got;
@@ -1059,6 +1071,7 @@ static CUresult call_it(enum unsafe_call c)
 	CUmodule m;
 	CUarray a;
 	CUDA_ARRAY_DESCRIPTOR ad = {4, 4, CU_AD_FORMAT_FLOAT, 1};
+	CUgraphExec x;
 
 	switch (c) {
 	case ALLOC:
@@ -1082,8 +1095,16 @@ static CUresult call_it(enum unsafe_call c)
 		return cuCtxSynchronize();
 	case COPY:
 		return cuMemcpyDtoH(&v, w.d, 4);
+	case SET:
+		return cuMemsetD32(w.d, 1, 1);
 	case MODULE:
 		return cuModuleLoadData(&m, ptx);
+	case ALLOC_ASYNC:
+		return cuMemAllocAsync(&p, 64, w.idle);
+	case FREE_ASYNC:
+		return cuMemFreeAsync(w.spare, w.idle);
+	case INSTANTIATE:
+		return cuGraphInstantiate(&x, w.empty, 0);
 	case ARRAY:
 		return cuArrayCreate(&a, &ad);
 	case UNSAFE_CALLS:
@@ -1114,6 +1135,7 @@ static void unsafe_calls(void)
 	CU(cuEventCreate(&w.event, 0));
 	CU(cuEventRecord(w.event, w.idle));
 	CU(cuMemAlloc(&w.d, 64));
+	CU(cuGraphCreate(&w.empty, 0));
 	CU(cuCtxSynchronize());
 	for (int other = 0; other < 2; other++)
 		for (int theirs = 0; theirs < 3; theirs++)
@@ -1144,6 +1166,7 @@ static void unsafe_calls(void)
 								    ? theirs == G || theirs == T
 								    : false;
 					}
+					forbidden = forbidden && c < COPY;
 					if (w.got != (forbidden ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
 								: CUDA_SUCCESS))
 						fprintf(stderr, "%d %d %d %d: %d\n", other, theirs,
@@ -1224,8 +1247,17 @@ static void capture_rules(void)
 	CU(cuMemsetD32Async(d, 1, 1, t));
 	CU(cuStreamSynchronize(t));
 	/* An event of a capture that has ended; recorded anew it is one like any other. */
-	FAILS(CUDA_ERROR_CAPTURED_EVENT, cuEventSynchronize(e));
-	FAILS(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(e));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuEventSynchronize(e));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuEventQuery(e));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(t, e, 0));
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	CU(cuEventRecord(f, s));
+	FAILS(CUDA_ERROR_CAPTURED_EVENT, cuEventQuery(f));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuStreamWaitEvent(s, e, 0));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamQuery(s));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
 	CU(cuEventRecord(e, s));
 	CU(cuEventSynchronize(e));
 	/* The legacy stream: asking is no use of it. */
@@ -1253,7 +1285,18 @@ static void capture_rules(void)
 	CU(cuGraphLaunch(x, s));
 	CU(cuEventSynchronize(e));
 	CHECK(word(d) == 4);
-	/* What cannot be captured. */
+	/* What cannot be captured: a copy of many leaves the capture as it was. */
+	CUmemcpyAttributes how = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+	CUdeviceptr to = d, from = d + 32;
+	size_t len = 4, none = 0;
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+	      cuMemcpyBatchAsync(&to, &from, &len, 1, &how, &none, 1, s));
+	CU(cuStreamEndCapture(s, &g));
+	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+	      cuMemPrefetchAsync(d, 64, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, s));
+	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
 	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
 	FAILS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuGraphLaunch(x, s));
 	FAILS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
@@ -1309,7 +1352,7 @@ static void captured_body(void)
 	CUgraphNode x;
 	CUgraphExec e;
 	CUgraphConditionalHandle h;
-	CUdeviceptr d, p;
+	CUdeviceptr d;
 
 	CU(cuMemAlloc(&d, 16));
 	CU(cuGraphCreate(&g, 0));
@@ -1321,7 +1364,6 @@ static void captured_body(void)
 	CU(cuStreamBeginCaptureToGraph(s, np.conditional.phGraph_out[0], NULL, NULL, 0,
 				       CU_STREAM_CAPTURE_MODE_GLOBAL));
 	CU(cuMemsetD32Async(d, 5, 4, s));
-	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocAsync(&p, 64, s));
 	CU(cuStreamEndCapture(s, &got));
 	CHECK(got == np.conditional.phGraph_out[0]);
 	CU(cuGraphInstantiate(&e, g, 0));

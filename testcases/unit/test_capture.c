@@ -307,6 +307,49 @@ Test(capture, event_of_an_ended_capture)
 	expect_says(&w, "a capture that has ended", "outside of the capture", "cuEventRecord");
 }
 
+/* As drivers answer: the event is no event any more, and the wait breaks the next capture. */
+Test(capture, event_of_an_ended_capture_in_another)
+{
+	struct world w;
+
+	open3(&w);
+	begin_as(&w, S1, RELAXED);
+	record(&w, E1, S1);
+	end(&w, S1, 0);
+	begin_as(&w, S2, RELAXED);
+	wait_failed(&w, S2, E1, CUDA_ERROR_INVALID_VALUE);
+	set(&w, DEV, N, S2);
+	end(&w, S2, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	expect_says(&w, "in a capture that has ended", "inside of the capture", "cuEventRecord");
+}
+
+Test(capture, event_of_an_ended_capture_asked_for)
+{
+	struct world w;
+
+	open3(&w);
+	begin_as(&w, S1, RELAXED);
+	record(&w, E1, S1);
+	end(&w, S1, 0);
+	call_failed(&w, cuEventSynchronize, CUDA_ERROR_INVALID_VALUE, A(E1));
+	expect_says(&w, "a capture that has ended", "outside of the capture", "cuEventRecord");
+
+	open3(&w);
+	begin_as(&w, S1, RELAXED);
+	record(&w, E1, S1);
+	end(&w, S1, 0);
+	wait_failed(&w, S2, E1, CUDA_ERROR_INVALID_VALUE);
+	record(&w, E1, S1);
+	wait_event(&w, S2, E1);
+	expect_says(&w, "a capture that has ended", "outside of the capture", "cuEventRecord");
+
+	open3(&w); /* of any other event it says nothing about a capture */
+	call_failed(&w, cuEventQuery, CUDA_ERROR_INVALID_VALUE, A(E1));
+	record(&w, E1, S1);
+	call_failed(&w, cuEventQuery, CUDA_ERROR_INVALID_VALUE, A(E1));
+	expect(&w, "");
+}
+
 Test(capture, wrong_thread)
 {
 	struct world w;
@@ -409,6 +452,23 @@ Test(capture, begun_unseen)
 	captured_set(&w, S2, 5);
 	end(&w, S1, 0);
 	set(&w, DEV, N, S3);
+	expect(&w, "");
+}
+
+/* A call that the capture refused, and that did not break it. */
+Test(capture, refused_and_goes_on)
+{
+	struct krt_capture_rec r = {.id = 5, .graph = 0x77, .node = 0x78, .status = 1};
+	struct world w;
+
+	open3(&w);
+	begin_as(&w, S1, GLOBAL);
+	captured_set(&w, S1, 5);
+	call_begin(&w, KRT_API_cuMemsetD8Async, A(DEV), A(0), A(N), A(S1));
+	call_blob(&w, 255, KRT_BLOB_CAPTURE, &r, sizeof(r));
+	call_end(&w, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	captured_set(&w, S1, 5);
+	end(&w, S1, 0);
 	expect(&w, "");
 }
 
