@@ -441,6 +441,21 @@ static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_
 	}
 }
 
+static bool is_host(enum krt_sem_mem m)
+{
+	return m == KRT_SEM_MEM_PAGEABLE || m == KRT_SEM_MEM_PINNED;
+}
+
+/* Where a copy between host and device meets the device, as a number that is not 0. */
+static uint64_t device_side(const struct copy *k, enum krt_sem_mem dst, enum krt_sem_mem src)
+{
+	const struct krt_shape *s = is_host(dst) ? &k->src : &k->dst;
+
+	if (k->no_src || is_host(dst) == is_host(src))
+		return 0;
+	return s->addr + ((uint64_t)(s->array ? s->array->serial : 0) << 32) + 1;
+}
+
 static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy *k)
 {
 	bool async = c->api->flags & KRT_F_ASYNC,
@@ -450,6 +465,8 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 	const struct krt_mem *keep[2];
 	enum krt_sem_mem dst, src = KRT_SEM_MEM_DEVICE;
 	enum krt_sem_id sem;
+	struct krt_stamp newest = krt_hot_newest(e, c);
+	struct krt_copied copied;
 	struct krt_op_info *op;
 
 	if (!s || !check(e, c, k, s, keep) || !c->ok || krt_capturing(e, s))
@@ -468,6 +485,9 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 		peer_order(e, c, sem, s, false);
 	if (krt_sem_views(sem, KRT_EDGE_EARLIER) != krt_sem_views(sem, KRT_EDGE_OP))
 		before = krt_order_record(e->order, s->domain);
+	copied = (struct krt_copied){.stream = s, .dst = dst, .src = k->no_src ? dst : src,
+				     .bytes = shape_bytes(&k->dst), .sem = sem};
+	copied.waited = newest.domain && !krt_order_before_host(e->order, KRT_VIEW_OBS, newest);
 	op = krt_enqueue(e, c, s, k->no_src ? KRT_OPC_SET : KRT_OPC_COPY);
 	if (op) {
 		if (sem == KRT_SEM_COPY_HOST_TO_HOST || sem == KRT_SEM_ASYNC_HOST_TO_HOST) {
@@ -487,8 +507,9 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 	}
 	if (before)
 		krt_snapshot_unref(e->order, before);
-	krt_site_work(e, c);
-	krt_hot_copy(e, c, dst, k->no_src ? dst : src, shape_bytes(&k->dst), sem);
+	copied.waited &= krt_order_before_host(e->order, KRT_VIEW_OBS, newest);
+	krt_site_work(e, c, device_side(k, dst, src));
+	krt_hot_copy(e, c, &copied);
 }
 
 /* --- batches -------------------------------------------------------------------------- */
@@ -569,7 +590,7 @@ static void batch(struct krt_engine *e, const struct krt_call *c)
 	}
 	if (op) {
 		krt_op_unref(&e->heap, op);
-		krt_site_work(e, c);
+		krt_site_work(e, c, 0);
 	}
 }
 

@@ -208,8 +208,11 @@ struct krt_engine {
 	uint64_t look;
 	struct krt_hot_kernel *hot_kernels;
 	struct krt_made *made;
-	uint64_t work, host_waits_done; /* operations enqueued; waits of the host, by any thread */
+	uint64_t work, host_waits_done; /* work that comes again; waits of the host, by any thread */
+	uint64_t graphs_unwaited, graph_waits; /* graph launches since whose predecessor nobody had
+						  waited; host_waits_done at the last */
 	struct krt_stamp enqueued, work_stamp; /* newest operation, newest of those counted in work */
+	uint64_t lucky; /* queries that succeeded at once and told the host something */
 	uint32_t hot_count, waiting_lane; /* the lane that waited, + 1; UINT32_MAX: several */
 	bool times;			/* calls carry times */
 	bool timing;			/* device times come */
@@ -539,13 +542,23 @@ void krt_wait_sites_free(struct krt_engine *e);
 
 /* A call before it is dispatched: its site, its thread's loops. */
 void krt_hot_pass(struct krt_engine *e, const struct krt_call *c);
-/* Device work was enqueued here. */
-void krt_site_work(struct krt_engine *e, const struct krt_call *c);
+/* Device work was enqueued here; addr: on the device, of a copy from or to the host; else 0. */
+void krt_site_work(struct krt_engine *e, const struct krt_call *c, uint64_t addr);
 /* It was a kernel; args: a hash of its parameters. */
 void krt_hot_launch(struct krt_engine *e, const struct krt_call *c, uint32_t kernel, uint64_t args);
-/* It was a copy: sides as it saw them, bytes, the row of what it orders. */
-void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_mem dst,
-		  enum krt_sem_mem src, uint64_t bytes, enum krt_sem_id sem);
+/* Its launch was captured instead. */
+void krt_hot_captured(struct krt_engine *e, const struct krt_call *c);
+/* The newest work of the thread, or, where it has none, of all. */
+struct krt_stamp krt_hot_newest(struct krt_engine *e, const struct krt_call *c);
+/* It was a copy or set. */
+struct krt_copied {
+	const struct krt_stream_info *stream;
+	enum krt_sem_mem dst, src; /* as it saw them */
+	uint64_t bytes;
+	enum krt_sem_id sem; /* the row of what it orders */
+	bool waited;	     /* for the newest work before it */
+};
+void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, const struct krt_copied *k);
 /*
  * The host waited here for the event, the stream or (both NULL) the context;
  * added: that gave an order which was not there.
@@ -557,8 +570,8 @@ void krt_hot_wait(struct krt_engine *e, const struct krt_call *c, const struct k
 		  const struct krt_event_info *ev, bool added);
 /* A query of the object found work unfinished. */
 void krt_hot_unfinished(struct krt_engine *e, const struct krt_call *c, uint64_t object);
-/* A query succeeded: does that end a polling loop? */
-bool krt_hot_polled(struct krt_engine *e, const struct krt_call *c, uint64_t object);
+/* A query succeeded, and told the host something (added): does that end a polling loop? */
+bool krt_hot_polled(struct krt_engine *e, const struct krt_call *c, uint64_t object, bool added);
 /* An object (handle or address, told apart by sort) was made or is gone. */
 enum krt_made_sort { KRT_MADE_MEMORY, KRT_MADE_STREAM, KRT_MADE_EVENT, KRT_MADE_MODULE };
 void krt_hot_made(struct krt_engine *e, const struct krt_call *c, enum krt_made_sort sort,

@@ -735,7 +735,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 		x->last = snap;
 	}
 	krt_op_unref(&e->heap, op);
-	krt_site_work(e, c);
+	krt_site_work(e, c, 0);
 }
 
 static void upload(struct krt_engine *e, const struct krt_call *c)

@@ -19,6 +19,12 @@
  * flight, such as one for the round before, does not let the device run dry and
  * does not count.
  *
+ * Work in between is what comes again: of copies between host and device only those
+ * with a device address that their site has met not long before.  Weights that are
+ * loaded one after the other, or saved, are no loop to speak of.
+ *
+ * A blocking copy to the host is a sync where it waited for more than itself.
+ *
  * A copy from pageable memory that a sync follows is left to the sync, and a
  * sync that the free of a round's memory follows to the free.
  *
@@ -39,6 +45,7 @@
 /* A kernel, wherever it is launched. */
 struct krt_hot_kernel {
 	uint64_t func;
+	bool captured; /* graphs launch it as well */
 	uint64_t total, unwaited; /* launches; those since whose predecessor nobody had waited */
 	uint64_t waits;		  /* host_waits_done at the last */
 	UT_hash_handle hh;
@@ -66,7 +73,7 @@ struct krt_hot {
 	uint64_t small, alike, lead, inner, inner_args;
 	/* the kernel that ran before the wait */
 	struct krt_hot_kernel *kernel;
-	uint64_t kernel_first, kernel_total, kernel_unwaited;
+	uint64_t kernel_first, kernel_total, kernel_unwaited, graphs_unwaited;
 	/* cost */
 	uint64_t blocked_ns, submit_ns;
 	/* what was waited for */
@@ -74,6 +81,7 @@ struct krt_hot {
 	char *target;
 	bool several;
 	uint64_t edges, added; /* waits that can add order, and those that did */
+	uint64_t lucky;	       /* e->lucky at the last */
 	uint64_t followed;     /* a copy by a sync, a sync by the free of what is allocated again */
 	/* a copy to the host just before */
 	uint64_t fetches, fetched, fetched_seq;
@@ -114,11 +122,12 @@ static uint64_t thread_key(const struct krt_call *c, uint64_t key)
 static struct krt_site *site_get(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_heap *heap = &e->heap;
-	uint64_t key = krt_call_site(e, c->rec->stack);
+	uint64_t key = krt_call_site(e, c->rec->stack), code;
 	struct krt_site *s;
 
 	if (!key)
 		return NULL;
+	code = key ^ c->rec->api * 0x9e3779b97f4a7c15ull;
 	key = thread_key(c, key);
 	HASH_FIND(hh, e->sites, &key, sizeof(key), s);
 	if (s || HASH_COUNT(e->sites) >= KRT_SITES_MAX)
@@ -127,6 +136,7 @@ static struct krt_site *site_get(struct krt_engine *e, const struct krt_call *c)
 	if (!s)
 		return NULL;
 	s->key = key;
+	s->code = code;
 	s->api = c->rec->api;
 	s->stack = c->rec->stack;
 	HASH_ADD(hh, e->sites, key, sizeof(s->key), s);
@@ -250,16 +260,17 @@ static void count(struct krt_engine *e, const struct krt_call *c, struct krt_hot
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
 	struct krt_hot_kernel *k = l ? l->hot.kernel : NULL;
+	bool worked = e->work != h->work;
 
 	if (!l)
 		return;
-	if (h->passes++ && e->work != h->work) {
+	if (h->passes++ && worked) {
 		count_rounds(h, e->site,
 			     krt_path_steps(&l->path, h->logged, e->site, ++e->look));
 		h->worked += counts;
 		h->submit_ns += l->path.done.submit_ns - h->before.submit_ns;
 	}
-	if (counts) {
+	if (counts && worked) {
 		if (!h->count++)
 			h->first = c->rec->t0;
 		h->last = c->rec->t0;
@@ -271,6 +282,7 @@ static void count(struct krt_engine *e, const struct krt_call *c, struct krt_hot
 		h->kernel = k;
 		h->kernel_total = k->total;
 		h->kernel_unwaited = k->unwaited;
+		h->graphs_unwaited = e->graphs_unwaited;
 	}
 	h->work = e->work;
 	h->before = l->path.done;
@@ -293,12 +305,30 @@ static void submitted(struct krt_engine *e, const struct krt_call *c, struct krt
 	krt_pace_work(e, c, kernel);
 }
 
-void krt_site_work(struct krt_engine *e, const struct krt_call *c)
+/* addr: see krt_site_work(). */
+static bool comes_again(struct krt_site *s, uint64_t addr)
+{
+	uint32_t v = (uint32_t)(addr * 0x9e3779b97f4a7c15ull >> 32) | 1;
+
+	if (!s || !addr)
+		return true;
+	for (unsigned i = 0; i < KRT_SITE_ADDRS; i++)
+		if (s->addr[i] == v)
+			return true;
+	s->addr[s->addrs++ % KRT_SITE_ADDRS] = v;
+	return false;
+}
+
+void krt_site_work(struct krt_engine *e, const struct krt_call *c, uint64_t addr)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
 
-	e->work++;
+	e->work += comes_again(e->site, addr);
 	e->work_stamp = e->enqueued;
+	if (c->op == KRT_OP_GRAPH_LAUNCH) {
+		e->graphs_unwaited += e->graph_waits == e->host_waits_done;
+		e->graph_waits = e->host_waits_done;
+	}
 	if (!l)
 		return;
 	l->hot.work_stamp = e->enqueued;
@@ -340,59 +370,24 @@ void krt_hot_launch(struct krt_engine *e, const struct krt_call *c, uint32_t ker
 	}
 }
 
+void krt_hot_captured(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_hot_kernel *k = kernel_get(e, c->func);
+
+	if (k)
+		k->captured = true;
+}
+
 static bool host_side(enum krt_sem_mem m)
 {
 	return m == KRT_SEM_MEM_PAGEABLE || m == KRT_SEM_MEM_PINNED;
 }
 
-static void copied(struct krt_engine *e, const struct krt_call *c, enum krt_sem_mem dst,
-		   enum krt_sem_mem src, uint64_t bytes, enum krt_sem_id sem, struct krt_lane *l)
-{
-	struct krt_hot *h;
-
-	if (krt_sem_views(sem, KRT_EDGE_EARLIER)) {
-		krt_pace_end(e, c, true); /* it waits before it copies */
-	} else {
-		krt_pace_end(e, c, false); /* and is a stretch of its own */
-		submitted(e, c, l, false);
-		krt_pace_end(e, c, false);
-	}
-	if (e->place)
-		e->place->copies = true;
-	e->host_waits_done += krt_sem_views(sem, KRT_EDGE_OP) != 0;
-	if (host_side(dst) && !host_side(src)) {
-		l->hot.fetched = bytes;
-		l->hot.fetched_seq = c->rec->t0;
-		l->hot.fetched_api = c->rec->api;
-	}
-	/* pageable and a device: does the call wait for the stream? */
-	if (!(c->api->flags & KRT_F_ASYNC) || host_side(dst) == host_side(src) ||
-	    (dst != KRT_SEM_MEM_PAGEABLE && src != KRT_SEM_MEM_PAGEABLE) ||
-	    !krt_sem_views(sem, KRT_EDGE_EARLIER))
-		return;
-	h = hot_get(e, KRT_RULE_PERF_PAGEABLE_ASYNC);
-	if (!h)
-		return;
-	count(e, c, h, true);
-	size_seen(h, bytes);
-	l->hot.pageable = h;
-}
-
-void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, enum krt_sem_mem dst,
-		  enum krt_sem_mem src, uint64_t bytes, enum krt_sem_id sem)
+struct krt_stamp krt_hot_newest(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
 
-	if (!l)
-		return;
-	if (host_side(dst) || host_side(src)) {
-		copied(e, c, dst, src, bytes, sem, l);
-		krt_path_log(&e->heap, &l->path, e->site);
-	} else if (!krt_sem_views(sem, KRT_EDGE_EARLIER)) {
-		submitted(e, c, l, false);
-	} else {
-		krt_pace_end(e, c, true);
-	}
+	return l && l->hot.work_stamp.domain ? l->hot.work_stamp : e->work_stamp;
 }
 
 static void target(struct krt_engine *e, struct krt_hot *h, const struct krt_stream_info *s,
@@ -417,21 +412,97 @@ static void target(struct krt_engine *e, struct krt_hot *h, const struct krt_str
 	h->target = krt_heap_strdup(&e->heap, text);
 }
 
+/* A value was fetched, for which the host waits here. */
+static void fetched(struct krt_hot *h, struct krt_lane *l)
+{
+	h->fetches++;
+	h->fetched = l->hot.fetched;
+	h->fetched_seq = l->hot.fetched_seq;
+	h->fetched_api = l->hot.fetched_api;
+	h->fetched_kernel = l->hot.kernel ? l->hot.kernel_id : 0;
+	l->hot.fetched = 0;
+}
+
+/* A copy between the host and a device, or within the host. */
+static void copied(struct krt_engine *e, const struct krt_call *c, const struct krt_copied *k,
+		   struct krt_lane *l)
+{
+	bool from = host_side(k->src), to = host_side(k->dst);
+	struct krt_hot *h;
+
+	if (krt_sem_views(k->sem, KRT_EDGE_EARLIER)) {
+		krt_pace_end(e, c, true); /* it waits before it copies */
+	} else {
+		krt_pace_end(e, c, false); /* and is a stretch of its own */
+		submitted(e, c, l, false);
+		krt_pace_end(e, c, false);
+	}
+	if (e->place)
+		e->place->copies = true;
+	e->host_waits_done += krt_sem_views(k->sem, KRT_EDGE_OP) != 0;
+	if (to && !from) {
+		l->hot.fetched = k->bytes;
+		l->hot.fetched_seq = c->rec->t0;
+		l->hot.fetched_api = c->rec->api;
+	}
+	if (to == from)
+		return;
+	if (!(c->api->flags & KRT_F_ASYNC)) {
+		h = to ? hot_get(e, KRT_RULE_PERF_SYNC_HOT) : NULL;
+		if (!h)
+			return;
+		count(e, c, h, k->waited);
+		target(e, h, k->stream, NULL);
+		if (k->waited)
+			fetched(h, l);
+		return;
+	}
+	/* pageable: does the call wait for the stream? */
+	if ((k->dst != KRT_SEM_MEM_PAGEABLE && k->src != KRT_SEM_MEM_PAGEABLE) ||
+	    !krt_sem_views(k->sem, KRT_EDGE_EARLIER))
+		return;
+	h = hot_get(e, KRT_RULE_PERF_PAGEABLE_ASYNC);
+	if (!h)
+		return;
+	count(e, c, h, true);
+	size_seen(h, k->bytes);
+	l->hot.pageable = h;
+}
+
+void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, const struct krt_copied *k)
+{
+	struct krt_lane *l = krt_call_lane(e, c->lane);
+
+	if (!l)
+		return;
+	if (host_side(k->dst) || host_side(k->src)) {
+		copied(e, c, k, l);
+		krt_path_log(&e->heap, &l->path, e->site);
+	} else if (!krt_sem_views(k->sem, KRT_EDGE_EARLIER)) {
+		submitted(e, c, l, false);
+	} else {
+		krt_pace_end(e, c, true);
+	}
+}
+
 /*
  * Whether a wait adds an order is for chance to decide where another thread has
- * a part in it: it made the record, or its own waits may have come first.
+ * a part in it: it made the record, or its own waits may have come first; and where
+ * a query has told the host, which might have found the work unfinished.
  */
-static bool by_chance(const struct krt_engine *e, const struct krt_call *c,
+static bool by_chance(const struct krt_engine *e, const struct krt_call *c, struct krt_hot *h,
 		      const struct krt_stream_info *s, const struct krt_event_info *ev)
 {
-	return (e->waiting_lane && e->waiting_lane != c->lane + 1) ||
+	bool lucky = h->lucky != e->lucky;
+
+	h->lucky = e->lucky;
+	return lucky || (e->waiting_lane && e->waiting_lane != c->lane + 1) ||
 	       (ev ? ev->lane != c->lane : s && s->lane != c->lane);
 }
 
 static void synced(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
 		   const struct krt_event_info *ev, bool added, struct krt_lane *l)
 {
-	struct krt_stamp newest;
 	struct krt_hot *h;
 
 	krt_pace_end(e, c, true);
@@ -440,7 +511,6 @@ static void synced(struct krt_engine *e, const struct krt_call *c, const struct 
 		e->waiting_lane = c->lane + 1;
 	else if (e->waiting_lane != c->lane + 1)
 		e->waiting_lane = UINT32_MAX;
-	added |= by_chance(e, c, s, ev);
 	if (l->hot.pageable) /* pinned memory would only move the wait from there to here */
 		l->hot.pageable->followed++;
 	l->hot.pageable = NULL;
@@ -449,19 +519,12 @@ static void synced(struct krt_engine *e, const struct krt_call *c, const struct 
 	if (!h)
 		return;
 	/* with work in flight that was enqueued later the device does not run dry */
-	newest = l->hot.work_stamp.domain ? l->hot.work_stamp : e->work_stamp;
-	count(e, c, h, krt_order_before_host(e->order, KRT_VIEW_OBS, newest));
+	count(e, c, h, krt_order_before_host(e->order, KRT_VIEW_OBS, krt_hot_newest(e, c)));
 	target(e, h, s, ev);
 	h->edges += c->op != KRT_OP_STREAM_QUERY && c->op != KRT_OP_EVENT_QUERY;
-	h->added += added;
-	if (l->hot.fetched) {
-		h->fetches++;
-		h->fetched = l->hot.fetched;
-		h->fetched_seq = l->hot.fetched_seq;
-		h->fetched_api = l->hot.fetched_api;
-		h->fetched_kernel = l->hot.kernel_id;
-		l->hot.fetched = 0;
-	}
+	h->added += by_chance(e, c, h, s, ev) || added;
+	if (l->hot.fetched)
+		fetched(h, l);
 }
 
 void krt_hot_sync(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
@@ -485,7 +548,7 @@ void krt_hot_wait(struct krt_engine *e, const struct krt_call *c, const struct k
 	count(e, c, h, true);
 	target(e, h, s, ev);
 	h->edges++;
-	h->added += added || by_chance(e, c, NULL, ev);
+	h->added += by_chance(e, c, h, NULL, ev) || added;
 }
 
 /* The next query of the same site for the same object, nothing enqueued since, is the same loop. */
@@ -499,7 +562,7 @@ void krt_hot_unfinished(struct krt_engine *e, const struct krt_call *c, uint64_t
 	l->hot.polling_work = l->path.done.work;
 }
 
-bool krt_hot_polled(struct krt_engine *e, const struct krt_call *c, uint64_t object)
+bool krt_hot_polled(struct krt_engine *e, const struct krt_call *c, uint64_t object, bool added)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
 	bool was;
@@ -509,6 +572,7 @@ bool krt_hot_polled(struct krt_engine *e, const struct krt_call *c, uint64_t obj
 	was = l->hot.polling == ((krt_call_site(e, c->rec->stack) ^ object) | 1) &&
 	      l->hot.polling_work == l->path.done.work;
 	l->hot.polling = 0;
+	e->lucky += added && !was;
 	if (was && e->place) {
 		krt_site_pass(e->site, e->place);
 		krt_path_pass(&e->heap, &l->path, e->place);
@@ -592,7 +656,7 @@ void krt_hot_gone(struct krt_engine *e, const struct krt_call *c, enum krt_made_
 /* --- verdicts ------------------------------------------------------------------------------ */
 
 /* Rounds of the loop of a site, the last without a pass included. */
-static uint64_t rounds_of(const struct krt_site *s)
+static uint64_t rounds_of(const struct krt_engine *e, const struct krt_site *s)
 {
 	const struct krt_hot *h = s->hot;
 	const struct krt_place *p = s->last;
@@ -608,6 +672,8 @@ static uint64_t rounds_of(const struct krt_site *s)
 	if (h->kernel && h->worked) {
 		each = (h->kernel_total - h->kernel_first) / h->worked;
 		later = (h->kernel->unwaited - h->kernel_unwaited) / (each ? each : 1);
+		if (h->kernel->captured)
+			later = more(later, e->graphs_unwaited - h->graphs_unwaited);
 		later -= later != 0; /* that of the last pass */
 	}
 	return n + more(tail, later);
@@ -674,12 +740,38 @@ static void hot_finding(struct krt_engine *e, const struct krt_site *s, enum krt
 	krt_find(e, &f, &shape, 0);
 }
 
-static void judge(struct krt_engine *e, const struct krt_site *s)
+/* Did a wait here ever add an order, in whichever thread?  They run the same code. */
+struct krt_needed {
+	uint64_t code;
+	UT_hash_handle hh;
+};
+
+static void needed_add(struct krt_engine *e, struct krt_needed **needed, uint64_t code)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_needed *n;
+
+	HASH_FIND(hh, *needed, &code, sizeof(code), n);
+	if (n)
+		return;
+	n = krt_heap_alloc(heap, sizeof(*n));
+	if (!n)
+		return;
+	n->code = code;
+	HASH_ADD(hh, *needed, code, sizeof(n->code), n);
+	if (!n->hh.tbl)
+		krt_heap_free(heap, n, sizeof(*n));
+}
+
+static void judge(struct krt_engine *e, const struct krt_site *s, const struct krt_needed *needed)
 {
 	const struct krt_hot *h = s->hot;
-	uint64_t rounds = rounds_of(s) + 1;
+	const struct krt_needed *n = NULL;
+	uint64_t rounds = rounds_of(e, s) + 1;
 
-	if (h->edges >= e->cfg.hot_min && !h->added) {
+	if (h->edges >= e->cfg.hot_min && !h->added)
+		HASH_FIND(hh, needed, &s->code, sizeof(s->code), n);
+	if (h->edges >= e->cfg.hot_min && !h->added && !n) {
 		hot_finding(e, s, KRT_RULE_PERF_REDUNDANT_SYNC, more(rounds, h->count));
 		return;
 	}
@@ -693,9 +785,19 @@ static void judge(struct krt_engine *e, const struct krt_site *s)
 
 void krt_hot_finish(struct krt_engine *e)
 {
+	struct krt_heap *heap = &e->heap;
+	struct krt_needed *needed = NULL, *n, *tmp;
+
+	for (const struct krt_site *s = e->sites; s; s = s->hh.next)
+		if (s->hot && s->hot->added)
+			needed_add(e, &needed, s->code);
 	for (const struct krt_site *s = e->sites; s; s = s->hh.next)
 		if (s->hot)
-			judge(e, s);
+			judge(e, s, needed);
+	HASH_ITER (hh, needed, n, tmp) {
+		HASH_DELETE(hh, needed, n);
+		krt_heap_free(heap, n, sizeof(*n));
+	}
 }
 
 void krt_hot_free(struct krt_engine *e)

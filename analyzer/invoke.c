@@ -317,6 +317,8 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	if (!s)
 		return;
 	if (!c->ok || krt_capturing(e, s)) { /* a captured one belongs to its node now */
+		if (c->ok)
+			krt_hot_captured(e, c);
 		declared(e, c, s, true, NULL, NULL);
 		return;
 	}
@@ -331,7 +333,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	memcpy(p.block, size->block, sizeof(p.block));
 	touch_kernel(e, c, op, &p);
 	krt_op_unref(&e->heap, op);
-	krt_site_work(e, c);
+	krt_site_work(e, c, 0);
 	krt_hot_launch(e, c, p.kernel, params_hash(&p));
 }
 
@@ -432,7 +434,7 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 			krt_op_unref(&e->heap, op);
 		}
 	}
-	krt_site_work(e, c);
+	krt_site_work(e, c, 0);
 }
 
 void krt_launch_op(struct krt_engine *e, const struct krt_call *c)

@@ -25,6 +25,7 @@
 
 #define KRT_PLACES_MAX 32768
 #define KRT_SITES_MAX  16384
+#define KRT_SITE_ADDRS 8
 #define KRT_LOG	       4096
 
 /* What a thread has done so far; the difference of two is what lies between. */
@@ -61,12 +62,14 @@ struct krt_hot;	 /* hot.c: what a rule counts here */
 struct krt_pace; /* pace.c: the stretches that end here */
 
 struct krt_site {
-	uint64_t key;
+	uint64_t key, code; /* code: without thread and kernel */
 	uint16_t api;
 	uint32_t stack;
 	struct krt_place *last; /* where it was passed last */
 	struct krt_hot *hot;
 	struct krt_pace *pace;
+	uint32_t addr[KRT_SITE_ADDRS]; /* hashes of those that its copies and sets met last */
+	uint32_t addrs;
 	bool waited; /* pace.c: the host has waited here before */
 	/* the pass in hand: rounds since the one before; its loop while that goes on, and its head's launches */
 	struct krt_rounds round;

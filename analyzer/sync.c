@@ -334,7 +334,7 @@ static void event_host(struct krt_engine *e, const struct krt_call *c)
 		e->cov.syncs++;
 		krt_site_wait(e, c, ev, ev->record != NULL, "host");
 	}
-	if (ev->record && (c->op == KRT_OP_EVENT_SYNC || krt_hot_polled(e, c, c->event)))
+	if (ev->record && (c->op == KRT_OP_EVENT_SYNC || krt_hot_polled(e, c, c->event, added)))
 		krt_hot_sync(e, c, NULL, ev, added);
 }
 
@@ -387,7 +387,7 @@ static void stream_host(struct krt_engine *e, const struct krt_call *c)
 	}
 	added = krt_host_edge(e, c, sem, s, NULL, NULL, s->ctx) || s->external || s->external_own;
 	settle_external(e, s);
-	if (c->op == KRT_OP_STREAM_SYNC || krt_hot_polled(e, c, s->domain))
+	if (c->op == KRT_OP_STREAM_SYNC || krt_hot_polled(e, c, s->domain, added))
 		krt_hot_sync(e, c, s, NULL, added);
 }
 

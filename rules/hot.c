@@ -53,7 +53,11 @@ static void sync_hot(const struct krt_facts *f, const struct krt_hot_facts *h, s
 		 "%s waited for %s %" PRIu64 " times with work in between, in %" PRIu64
 		 " rounds of its loop (first at #%" PRIu64 ")",
 		 f->cur.api, h->target ? h->target : "the device", f->times, f->rounds, f->cur.seq);
-	if (h->fetched) {
+	if (h->fetched && !strcmp(h->fetched_api, f->cur.api)) {
+		add(MESSAGE, ", each time to fetch %" PRIu64 " bytes", h->fetched);
+		if (h->kernel)
+			add(MESSAGE, " behind kernel %s", h->kernel);
+	} else if (h->fetched) {
 		add(MESSAGE, ", each time right after %s (#%" PRIu64 ") fetched %" PRIu64 " bytes",
 		    h->fetched_api, h->fetched_seq, h->fetched);
 		if (h->kernel)

@@ -701,6 +701,44 @@ static void once_of_use(struct world *w)
 	}
 }
 
+/* a query may tell before the wait does: by luck */
+static void query_then_sync(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		kernel_at(w, KERNEL, 1);
+		w->stack = RECORD;
+		record(w, E1, S1);
+		w->stack = OTHER;
+		call(w, cuEventQuery, A(E1));
+		w->stack = SYNC;
+		call(w, cuEventSynchronize, A(E1));
+	}
+}
+
+/* the same code in two threads: in one of them it waits for the other's stream */
+static void needed_elsewhere(struct world *w)
+{
+	wait_for_itself(w);
+	w->lane = 1;
+	w->stack = WAIT;
+	wait_event(w, 0, E1);
+	w->lane = 0;
+}
+
+/* once each: loaded, waited for, saved */
+static void weights(struct world *w)
+{
+	for (uint64_t i = 0; i < 40; i++) {
+		w->stack = UPLOAD;
+		h2d(w, DEV + (i << 17), HEAP, 128 << 10, S1);
+		sync_at(w, SYNC);
+	}
+	for (uint64_t i = 0; i < 40; i++) {
+		w->stack = OTHER;
+		d2h(w, HEAP, DEV + (i << 17), 4096, S1);
+	}
+}
+
 Test(hot, rules)
 {
 	static const struct {
@@ -729,6 +767,9 @@ Test(hot, rules)
 		{with_other_thread, ""},
 		{beside_other_thread, ""},
 		{once_of_use, ""},
+		{query_then_sync, "PERF-SYNC-HOT:note:1"},
+		{needed_elsewhere, ""},
+		{weights, ""},
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
