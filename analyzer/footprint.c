@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define SEGS_MAX (1u << 20) /* of one footprint, before neighbours are joined */
+#define ROWS_MAX (1u << 16) /* of one access */
 
 /* --- who conflicts with what ----------------------------------------------------------------- */
 
@@ -147,8 +148,12 @@ static void add_bytes(struct maker *m, const struct krt_gaccess *a, uint32_t nod
 		return;
 	if (a->space == KRT_SPACE_GRAPH) /* to others it is memory that was never allocated */
 		iv.space = KRT_SPACE_UNKNOWN;
-	for (uint64_t z = 0; z < a->slices && !m->full; z++)
-		for (uint64_t y = 0; y < a->rows && !m->full; y++) {
+	if (m->n >= SEGS_MAX || a->slices > ROWS_MAX || a->rows > ROWS_MAX / a->slices) {
+		m->full = true;
+		return;
+	}
+	for (uint64_t z = 0; z < a->slices; z++)
+		for (uint64_t y = 0; y < a->rows && m->n < SEGS_MAX; y++) {
 			iv.from = a->key + z * a->slice_pitch + y * a->pitch;
 			iv.end = iv.from + a->width;
 			add_interval(m, &iv);

@@ -351,7 +351,7 @@ Test(decode, damaged)
 	struct graph_build good, bad;
 
 	build_something(&good);
-	for (int round = 0; round < 1000; round++) {
+	for (int round = 0; round < 400; round++) {
 		uint32_t len = (uint32_t)good.at, flips = 1 + random32() % 4;
 		struct world w;
 
@@ -2363,7 +2363,7 @@ Test(cost, graphs_without_end)
 	struct world w;
 
 	open2(&w);
-	for (int i = 0; i < 4000; i++) {
+	for (int i = 0; i < 2400; i++) {
 		static struct graph_build b;
 
 		graph_open(&b, G1);
@@ -2372,9 +2372,9 @@ Test(cost, graphs_without_end)
 		set(&w, DEV + i % 64, 64, S1);
 		graph_launch(&w, X1, S1);
 		exec_destroy(&w, X1);
-		if (i == 2000)
+		if (i == 1600)
 			used = w.e->heap.used;
-		if (i > 2000)
+		if (i > 1600)
 			cr_assert_leq(w.e->heap.used, used + 65536);
 	}
 	world_close(&w);
@@ -2446,6 +2446,6 @@ Test(memory, runs_out_anywhere)
 	unsigned long n = story(0);
 
 	cr_assert_gt(n, 100);
-	for (unsigned long i = 1; i <= n; i++)
+	for (unsigned long i = 1; i <= n; i += 1 + i / 200)
 		story(i);
 }
