@@ -142,10 +142,6 @@ static void exec_read(struct krt_engine *e, const struct krt_call *c, struct krt
 		if (n->set)
 			x->set[i] = krt_gset_ref(n->set);
 		x->index[i] = (struct krt_ghandle){.node = n->node, .place = i};
-		if ((n->type == KRT_GNODE_WAIT_EVENT || n->type == KRT_GNODE_EVENT_RECORD) &&
-		    krt_heap_grow(&e->heap, &x->events, &x->events_cap, x->nevents,
-				  sizeof(*x->events)))
-			x->events[x->nevents++] = i;
 		x->external |= n->set && n->set->waits;
 	}
 	if (g->nodes)
@@ -176,6 +172,39 @@ static void exec_order(struct krt_engine *e, struct krt_exec *x)
 					       x->changed[i], false);
 }
 
+static int by_event(const void *a, const void *b)
+{
+	const struct krt_gevent *x = a, *y = b;
+
+	if (x->event != y->event)
+		return x->event < y->event ? -1 : 1;
+	return x->record - y->record;
+}
+
+static void exec_events(struct krt_engine *e, struct krt_exec *x)
+{
+	uint32_t n = 0;
+
+	x->nevents = 0;
+	for (uint32_t i = 0; i < x->image->nodes; i++) {
+		unsigned type = x->image->node[i].type;
+		struct krt_gevent ev = {.record = type == KRT_GNODE_EVENT_RECORD};
+
+		if ((!ev.record && type != KRT_GNODE_WAIT_EVENT) || !x->set[i])
+			continue;
+		ev.event = x->set[i]->event;
+		if (ev.event && krt_heap_grow(&e->heap, &x->events, &x->events_cap, x->nevents,
+					      sizeof(*x->events)))
+			x->events[x->nevents++] = ev;
+	}
+	if (x->nevents)
+		qsort(x->events, x->nevents, sizeof(*x->events), by_event);
+	for (uint32_t i = 0; i < x->nevents; i++)
+		if (!i || by_event(&x->events[i], &x->events[n - 1]))
+			x->events[n++] = x->events[i];
+	x->nevents = n;
+}
+
 /* The footprint of now, and what is live around it.  False: there is none. */
 static bool exec_ready(struct krt_engine *e, struct krt_exec *x)
 {
@@ -183,6 +212,7 @@ static bool exec_ready(struct krt_engine *e, struct krt_exec *x)
 		return false;
 	if (!x->dirty)
 		return x->fp;
+	exec_events(e, x);
 	krt_footprint_retire(e, x->fp);
 	x->fp = krt_footprint_new(e, x);
 	if (!x->fp)
@@ -645,23 +675,16 @@ static void stale_stack(struct krt_engine *e, const struct krt_call *c, struct k
 
 /* --- launches ----------------------------------------------------------------------------------------- */
 
-/* 0: not known any more */
-static uint64_t event_of(const struct krt_exec *x, uint32_t place)
-{
-	return x->set[place] ? x->set[place]->event : 0;
-}
-
 /* Wait nodes bind to the records of now; the launch as a whole is taken to wait. */
 static void wait_nodes(struct krt_engine *e, const struct krt_call *c, const struct krt_exec *x,
 		       struct krt_stream_info *s)
 {
 	for (uint32_t i = 0; i < x->nevents; i++) {
-		uint64_t event = event_of(x, x->events[i]);
 		struct krt_event_info *ev;
 
-		if (!event || x->image->node[x->events[i]].type != KRT_GNODE_WAIT_EVENT)
+		if (x->events[i].record)
 			continue;
-		ev = krt_event_get(&e->obj, event, true);
+		ev = krt_event_get(&e->obj, x->events[i].event, true);
 		if (!ev)
 			return;
 		ev->bound = true;
@@ -677,12 +700,9 @@ static void wait_nodes(struct krt_engine *e, const struct krt_call *c, const str
 static void record_nodes(struct krt_engine *e, const struct krt_call *c, const struct krt_exec *x,
 			 struct krt_stream_info *s, struct krt_snapshot *snap)
 {
-	for (uint32_t i = 0; snap && i < x->nevents; i++) {
-		uint64_t event = event_of(x, x->events[i]);
-
-		if (event && x->image->node[x->events[i]].type == KRT_GNODE_EVENT_RECORD)
-			krt_record_event(e, c, event, s, snap);
-	}
+	for (uint32_t i = 0; snap && i < x->nevents; i++)
+		if (x->events[i].record)
+			krt_record_event(e, c, x->events[i].event, s, snap);
 }
 
 static void launch(struct krt_engine *e, const struct krt_call *c)
@@ -691,10 +711,12 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 	struct krt_exec *x = exec_get(e, c->exec);
 	struct krt_snapshot *snap;
 	struct krt_op_info *op;
+	bool ready;
 
 	if (!s || krt_capturing(e, s))
 		return;
 	e->cov.graph_launches++;
+	ready = x && exec_ready(e, x);
 	if (!x)
 		krt_reason(e, KRT_REASON_GRAPH, "%s #%llu of an executable that was not seen before",
 			   c->api->base, (unsigned long long)c->rec->t0);
@@ -709,7 +731,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 		return;
 	if (x) {
 		x->launches++;
-		if (exec_ready(e, x) && e->judge && !s->ctx->sticky) {
+		if (ready && e->judge && !s->ctx->sticky) {
 			if (x->fp->stale)
 				stale_addresses(e, x, op);
 			if (x->fp->stack)

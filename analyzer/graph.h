@@ -324,6 +324,11 @@ struct krt_ghandle {
 	uint64_t node;
 	uint32_t place;
 };
+/* What a launch does to an event, by however many nodes. */
+struct krt_gevent {
+	uint64_t event;
+	bool record; /* else wait */
+};
 struct krt_exec {
 	uint64_t handle;
 	struct krt_origin made;
@@ -331,7 +336,7 @@ struct krt_exec {
 	struct krt_gset **set;	       /* of each node, after updates */
 	uint8_t *off;		       /* disabled nodes */
 	struct krt_ghandle *index;     /* places by handle */
-	uint32_t *events;	       /* places of event nodes */
+	struct krt_gevent *events;     /* of event nodes, each once; of now where not dirty */
 	uint32_t nevents, events_cap;
 	struct krt_footprint *fp;
 	bool external; /* nodes wait, or waited, for what is not seen */

@@ -860,8 +860,9 @@ static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_gra
 /* A graph inside a node of another goes with it; the body that a clone names is its original's. */
 static void belongs(struct krt_engine *e, uint64_t graph, uint64_t to)
 {
-	struct krt_gtemplate *parent = template_get(e, to, false);
-	struct krt_gtemplate *child = parent && graph != to ? template_get(e, graph, true) : NULL;
+	struct krt_gtemplate *parent = to ? template_get(e, to, false) : NULL;
+	struct krt_gtemplate *child =
+		parent && graph && graph != to ? template_get(e, graph, true) : NULL;
 
 	if (!child || child->parent || inside(e, parent, graph))
 		return;
