@@ -362,7 +362,7 @@ static void call(const struct krt_call *c)
 		printf(" -> %s", handle('N', c->out_handle));
 	if (c->op == KRT_OP_GRAPH_NODE_ENABLE)
 		printf(" %" PRIu64, c->value);
-	if (c->in.data)
+	if (c->in.data && c->op != KRT_OP_GRAPH_NODE_ADD) /* of an add it is the node, told below */
 		printf(" flags %" PRIu64, krt_u64_at(&c->in, 0));
 	if (c->capture)
 		printf(" [%s %s status %u node %s]", handle('C', c->capture->id), handle('G', c->capture->graph),
