@@ -134,11 +134,13 @@ static void set_plain(struct krt_call *c, enum krt_role role, uint64_t v)
 	case KRT_ROLE_HANDLE:
 		c->handle = v;
 		break;
+	case KRT_ROLE_IMAGE:
+		c->image = v;
+		break;
 	/* the value is a pointer; what is behind it comes as a blob, or is of no use */
 	case KRT_ROLE_NATTRS:
 	case KRT_ROLE_FN:
 	case KRT_ROLE_USERDATA:
-	case KRT_ROLE_IMAGE:
 	case KRT_ROLE_OUT_ADDR:
 	case KRT_ROLE_OUT_HANDLE:
 	case KRT_ROLE_OUT_SIZE:
@@ -253,6 +255,9 @@ static bool call_blob(struct krt_call *c, uint8_t kind, struct krt_bytes b, bool
 	case KRT_BLOB_GRAPH:
 		c->graph_rec = b;
 		return b.len >= sizeof(struct krt_graph_rec);
+	case KRT_BLOB_IMAGE:
+		c->images = b;
+		return true;
 	default:
 		*mine = false;
 		return true;

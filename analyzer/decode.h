@@ -31,7 +31,7 @@ struct krt_call {
 
 	uint64_t dst, src, addr, dst_array, src_array, dst_off, src_off, dst_ctx, src_ctx;
 	uint64_t bytes, count, offset, pitch, width, height, value, flags, token;
-	uint64_t stream, event, event2, ctx, device, func, module, pool, graph, exec, node, array, handle;
+	uint64_t stream, event, event2, ctx, device, func, module, pool, graph, exec, node, array, handle, image;
 	uint64_t grid[3], block[3], shared;
 	uint64_t number[4]; /* U32, U64 and PTR arguments in their order */
 	unsigned ngrid, nblock, numbers;
@@ -43,6 +43,7 @@ struct krt_call {
 	const struct krt_capture_rec *capture;
 	const struct krt_frame_rec *frame;
 	struct krt_bytes node_rec, graph_rec;
+	struct krt_bytes images; /* struct krt_image_ref[] */
 
 	struct krt_bytes string, copy, array_desc, dsts, srcs, sizes, attrs, attr_idx, ops3d,
 		memops, launch, launch_list, params, in;

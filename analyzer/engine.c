@@ -156,10 +156,21 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_LIBRARY_LOAD:
 		krt_rights_op(e, c);
 		krt_sync_op(e, c);
+		krt_loaded_op(e, c);
+		break;
+	case KRT_OP_LIBRARY_UNLOAD:
+		krt_life_op(e, c);
+		krt_loaded_op(e, c);
 		break;
 	case KRT_OP_MODULE_UNLOAD:
 		krt_rights_op(e, c);
 		krt_life_op(e, c);
+		krt_loaded_op(e, c);
+		break;
+	case KRT_OP_LINK_ADD:
+	case KRT_OP_LINK_COMPLETE:
+	case KRT_OP_LINK_END:
+		krt_loaded_op(e, c);
 		break;
 	case KRT_OP_PEER_ENABLE:
 	case KRT_OP_PEER_DISABLE:
@@ -167,8 +178,11 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_POOL_DESTROY:
 	case KRT_OP_POOL_ACCESS:
 	case KRT_OP_VMM_ACCESS:
+		krt_rights_op(e, c);
+		break;
 	case KRT_OP_MODULE_FUNCTION:
 		krt_rights_op(e, c);
+		krt_loaded_op(e, c);
 		break;
 	case KRT_OP_INIT:
 		e->initialised |= c->ok;
@@ -291,7 +305,6 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_VMM_UNMAP:
 	case KRT_OP_EXT_MEM_MAP:
 	case KRT_OP_GFX_POINTER:
-	case KRT_OP_LIBRARY_UNLOAD:
 	case KRT_OP_MODULE_GLOBAL:
 	case KRT_OP_NOTE_HOST_READ:
 	case KRT_OP_NOTE_HOST_WRITE:
@@ -484,6 +497,7 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 	case KRT_REC_PAD:
 	case KRT_REC_CONT: /* the reader has joined it */
 	case KRT_REC_DEVICE:
+	case KRT_REC_IMAGE: /* the session keeps them: the engine knows ids */
 		break;
 	}
 #undef ENOUGH
@@ -551,6 +565,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_storm_free(e);
 	krt_launch_free(e);
 	krt_graph_free_all(e);
+	krt_loaded_free(e);
 	for (uint32_t i = 0; i < e->lanes; i++)
 		krt_heap_free(&e->heap, e->lane[i].declared,
 			      e->lane[i].declared_cap * sizeof(*e->lane[i].declared));

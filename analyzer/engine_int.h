@@ -17,6 +17,7 @@
  *   graph_input.c  inputs that a replay did not get
  *   rights.c  who may use what: contexts, devices, refused calls
  *   unfinished.c   copies that nothing waited for, exports to other processes
+ *   loaded.c  which images a module, library or kernel came from
  *   judge.c   pairs to findings
  *   site.c    call sites; waits that never met a record
  *   loop.c    loops of a thread
@@ -195,6 +196,11 @@ struct krt_engine {
 	uint64_t pools_may;	       /* devices that some pool not seen at birth was opened to */
 	struct krt_op_info *bad_image; /* the first load that no later one made good */
 	int bad_result;
+
+	struct krt_loaded *loaded; /* loaded.c */
+	struct krt_func_origin *origins;
+	struct krt_link *links, *linked; /* states by handle; images that a linker made by id */
+	uint32_t loads;
 
 	struct krt_fresh *fresh; /* graph_input.c */
 	unsigned fresh_next;
@@ -580,6 +586,37 @@ void krt_hot_gone(struct krt_engine *e, const struct krt_call *c, enum krt_made_
 		  uint64_t object);
 void krt_hot_finish(struct krt_engine *e);
 void krt_hot_free(struct krt_engine *e);
+
+/* --- loaded.c ---------------------------------------------------------------- */
+
+/* A module or library: the images that it was loaded from. */
+struct krt_loaded {
+	uint64_t handle;
+	uint32_t serial;   /* of the load, from 1: a recycled handle has another */
+	uint32_t n;
+	uint32_t *image;   /* ids of IMAGE records; what the linker was given comes last */
+	unsigned missing;  /* bit set of enum krt_image_missing: images that were not told */
+	UT_hash_handle hh;
+};
+/* A function's kernel, a kernel's library. */
+struct krt_func_origin {
+	uint64_t handle, from;
+	UT_hash_handle hh;
+};
+/* A linker's state, and what it was given; later an image that it made (key: its id). */
+struct krt_link {
+	uint64_t key;
+	uint32_t n, cap;
+	uint32_t *image;
+	uint64_t out, size; /* of the state: where the cubin lies until the state ends */
+	UT_hash_handle hh;
+};
+#define KRT_LOADED_MAX	(1u << 18) /* of each: beyond, images stay unknown */
+
+void krt_loaded_op(struct krt_engine *e, const struct krt_call *c);
+/* What the kernel's module was loaded from, as of now; NULL: not known. */
+const struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_kernel_info *k);
+void krt_loaded_free(struct krt_engine *e);
 
 /* --- pace.c ------------------------------------------------------------------ */
 

@@ -503,6 +503,8 @@ void krt_kernel_record(struct krt_objects *o, const struct krt_rec_kernel *r, si
 	k->id = r->id;
 	k->nparams = r->nparams;
 	k->bytes = r->bytes;
+	k->func = r->func;
+	k->module = r->module;
 	k->param = krt_heap_alloc(heap, n * sizeof(*k->param));
 	k->name = krt_heap_strndup(heap, (const char *)r + at,
 				   strnlen((const char *)r + at, r->name_len));

@@ -98,6 +98,7 @@ struct krt_kernel_info {
 	uint32_t id;
 	uint32_t nparams; /* KRT_PARAMS_UNKNOWN */
 	uint32_t bytes;
+	uint64_t func, module; /* handles; module 0: not told */
 	struct krt_param *param;
 	char *name;
 	const struct krt_kernels_line *line; /* of the kernels file; looked up once */

@@ -411,6 +411,13 @@ static bool check(const struct krt_rec *rec, size_t len)
 
 		return len >= sizeof(*q) && len - sizeof(*q) >= q->len;
 	}
+	case KRT_REC_IMAGE: {
+		const struct krt_rec_image *m = (const void *)rec;
+		size_t at = offsetof(struct krt_rec_image, data);
+
+		return len >= sizeof(*m) && m->build_id_len <= sizeof(m->build_id) &&
+		       len - at >= m->path_len && (m->form != KRT_IMAGE_COPY || len - at >= m->len);
+	}
 	case KRT_REC_DEVICE_TIME: {
 		const struct krt_rec_device_time *d = (const void *)rec;
 

@@ -61,6 +61,9 @@
 	X(GRAPH_NODE_ENABLE)  /* EXEC, NODE, VALUE */                                       \
 	X(MODULE_LOAD) X(MODULE_UNLOAD) X(LIBRARY_LOAD) X(LIBRARY_UNLOAD) X(MODULE_GLOBAL)  \
 	X(MODULE_FUNCTION)                                                                  \
+	X(LINK_ADD)           /* HANDLE, IMAGE and BYTES or IN_STRING */                    \
+	X(LINK_COMPLETE)      /* HANDLE, OUT_ADDR, OUT_SIZE */                              \
+	X(LINK_END)           /* HANDLE: what it made is gone */                            \
 	X(UNSUPPORTED)                                                                      \
 	X(NOTE_ACCESS) X(NOTE_HOST_READ) X(NOTE_HOST_WRITE) X(NOTE_POOL_CREATE)             \
 	X(NOTE_POOL_DESTROY) X(NOTE_BLOCK_ALLOC) X(NOTE_BLOCK_USE) X(NOTE_BLOCK_FREE)       \

@@ -16,6 +16,7 @@
 #include "call.h"
 #include "graphs.h"
 #include "heap.h"
+#include "images.h"
 #include "lane.h"
 #include "objects.h"
 #include "process.h"
@@ -38,6 +39,7 @@ struct plan {
 	int8_t stream, count, nattrs, fn, data, func;
 	uint8_t argc, op;
 	bool work;                   /* enqueues what takes the device time */
+	bool image;                  /* is given a module image */
 	bool context;                /* depends on the current context where it has no stream of its own */
 	uint8_t graph;               /* enum krt_graph_part */
 	uint32_t flags;
@@ -68,6 +70,11 @@ static bool is_work(unsigned op)
 	return false;
 }
 
+static bool is_load(unsigned op)
+{
+	return op == KRT_OP_MODULE_LOAD || op == KRT_OP_LIBRARY_LOAD || op == KRT_OP_LINK_ADD;
+}
+
 static bool wants_context(const struct krt_api *a)
 {
 	switch (a->op) {
@@ -79,6 +86,9 @@ static bool wants_context(const struct krt_api *a)
 	case KRT_OP_EVENT_DESTROY:
 	case KRT_OP_CTX_CURRENT:
 	case KRT_OP_NOTE_NAME:
+	case KRT_OP_LINK_ADD:
+	case KRT_OP_LINK_COMPLETE:
+	case KRT_OP_LINK_END:
 	case KRT_OP_HEAP_END:
 	case KRT_OP_HOSTFN_ENTER:
 	case KRT_OP_HOSTFN_EXIT:
@@ -99,7 +109,7 @@ bool krt_call_open(void)
 
 		*p = (struct plan){ .stream = -1, .count = -1, .nattrs = -1, .fn = -1, .data = -1,
 				    .func = -1, .argc = a->argc, .op = a->op, .flags = a->flags,
-				    .work = is_work(a->op), .context = wants_context(a), .graph = krt_graph_part(a->op) };
+				    .work = is_work(a->op), .image = is_load(a->op), .context = wants_context(a), .graph = krt_graph_part(a->op) };
 		for (unsigned i = 0; i < a->argc; i++) {
 			unsigned width = a->arg[i].width;
 			bool pointer = false;
@@ -354,6 +364,8 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 		r->ctx = krt_current_context();
 	if (p->in)
 		capture_in(c, p);
+	if (krt_unlikely(p->image))
+		krt_images_given(c);
 	if (c->rec)
 		c->rec->stack = krt_stack_id(quiet);
 	if (!c->mapped)
@@ -555,6 +567,8 @@ int krt_call_end(struct krt_call *c, int result)
 	if (!result) {
 		if (p->out && c->rec)
 			capture_out(c, p);
+		if (krt_unlikely(p->op == KRT_OP_LINK_COMPLETE))
+			krt_images_linked(c);
 		after_success(c, p);
 		krt_operands(c);
 	} else if (c->hostfn) {

@@ -257,9 +257,11 @@ static bool describe(struct krt_module *m, const struct dl_phdr_info *info)
 		hi = e > hi ? e : hi;
 		if (!(p->p_flags & PF_R) || m->nseg == KRT_MODULE_SEGS)
 			continue;
-		m->seg[m->nseg] = (struct krt_seg){ a, e };
+		m->seg[m->nseg] = (struct krt_seg){ a, e, p->p_offset, p->p_filesz };
 		if (p->p_flags & PF_X)
 			m->exec |= 1u << m->nseg;
+		if (p->p_flags & PF_W)
+			m->write |= 1u << m->nseg;
 		m->nseg++;
 	}
 	if (lo >= hi)
@@ -667,6 +669,19 @@ bool krt_module_has(const struct krt_module *m, uintptr_t addr, size_t len)
 	for (unsigned i = 0; i < m->nseg; i++)
 		if (addr >= m->seg[i].lo && addr < m->seg[i].hi)
 			return len <= m->seg[i].hi - addr;
+	return false;
+}
+
+bool krt_module_in_file(const struct krt_module *m, uintptr_t addr, size_t len, uint64_t *offset)
+{
+	for (unsigned i = 0; i < m->nseg; i++)
+		if (addr >= m->seg[i].lo && addr < m->seg[i].hi) {
+			uint64_t at = addr - m->seg[i].lo;
+
+			*offset = m->seg[i].off + at;
+			return !(m->write & (1u << i)) && at <= m->seg[i].filesz &&
+			       len <= m->seg[i].filesz - at;
+		}
 	return false;
 }
 

@@ -25,8 +25,10 @@ struct krt_module {
 	size_t eh_hdr_len;
 	struct krt_seg {
 		uintptr_t lo, hi;
+		uint64_t off, filesz; /* in the file */
 	} seg[KRT_MODULE_SEGS];    /* readable PT_LOAD segments, ascending */
 	uint16_t exec;             /* bit i: seg[i] is executable */
+	uint16_t write;            /* bit i: seg[i] may have been changed in memory */
 	uint8_t nseg;
 	uint8_t role;              /* enum krt_module_role */
 	uint8_t build_id_len;
@@ -54,6 +56,9 @@ bool krt_module_code(const struct krt_module *m, uintptr_t addr);
 
 /* Are len bytes at addr inside one readable segment of m? */
 bool krt_module_has(const struct krt_module *m, uintptr_t addr, size_t len);
+
+/* Where in m's file len bytes at addr lie, if they are as they were there (a read-only segment). */
+bool krt_module_in_file(const struct krt_module *m, uintptr_t addr, size_t len, uint64_t *offset);
 
 /*
  * Rises when an object came to lie where a different one had been: the same

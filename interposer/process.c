@@ -21,6 +21,8 @@
 #include "../interposer/heap.h"
 #include "call.h"
 #include "graphs.h"
+#include "images.h"
+#include "images.h"
 #include "heap.h"
 #include "modules.h"
 #include "next.h"
@@ -337,7 +339,8 @@ static bool attach(unsigned trouble)
 		memcpy(session_dir, session, strlen(session) + 1);
 	}
 	r = krt_record_open(session_dir);
-	if (r || !krt_intern_open() || !krt_call_open() || !krt_objects_open() || !krt_graphs_open()) {
+	if (r || !krt_intern_open() || !krt_call_open() || !krt_objects_open() || !krt_graphs_open() ||
+	    !krt_images_open()) {
 		if (bare) {
 			krt_msg("session: %s: %s: nothing is recorded", session_dir,
 				r == -ENOSPC ? "no space" : r == -EMFILE ? "no descriptor" : "no memory");

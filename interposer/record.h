@@ -105,6 +105,7 @@ enum krt_rec_kind {
 	KRT_REC_DEVICE = 22,  /* struct krt_rec_device */
 	KRT_REC_DRIVER = 23,  /* struct krt_rec_driver */
 	KRT_REC_PARAMS = 24,  /* struct krt_rec_params: a repeated parameter block */
+	KRT_REC_IMAGE = 25,   /* struct krt_rec_image: a module image, or part of one */
 };
 
 enum krt_rec_flags {
@@ -147,8 +148,9 @@ enum krt_blob_kind {
 	KRT_BLOB_NODE = 5,    /* struct krt_node_rec: a node that the call made or changed, read back */
 	KRT_BLOB_GRAPH = 6,   /* struct krt_graph_rec: the graph of an instantiation, update or clone */
 	KRT_BLOB_FRAME = 7,   /* struct krt_frame_rec: the calling thread's stack */
+	KRT_BLOB_IMAGE = 8,   /* struct krt_image_ref[]: what a load or link call was given, or the linker gave */
 };
-#define KRT_BLOB_OF_CALL 255 /* as arg: of the call, not of an argument (CAPTURE, NODE, GRAPH, FRAME) */
+#define KRT_BLOB_OF_CALL 255 /* as arg: of the call, not of an argument (CAPTURE, NODE, GRAPH, FRAME, IMAGE) */
 
 struct krt_blob {
 	uint8_t arg;      /* which argument */
@@ -365,6 +367,55 @@ struct krt_rec_device_time {
 		uint64_t start_ns, end_ns; /* as krt_rec_call.start_ns */
 	} time[];
 };
+
+/* Why an image was not told. */
+enum krt_image_missing {
+	KRT_IMAGE_TOLD = 0,
+	KRT_IMAGE_UNREADABLE = 1, /* no such memory or file */
+	KRT_IMAGE_UNKNOWN = 2,    /* of no known form: its length cannot be told */
+	KRT_IMAGE_LIMIT = 3,      /* it would have to be copied, beyond images= */
+	KRT_IMAGE_LIBRARY = 4,    /* what one of NVIDIA's libraries made in memory for itself: not copied */
+	KRT_IMAGE_MEMORY = 5,     /* no memory */
+};
+struct krt_image_ref {
+	uint32_t id;      /* of a krt_rec_image, 0: not told */
+	uint32_t missing; /* enum krt_image_missing */
+};
+enum krt_image_form {
+	KRT_IMAGE_FILE = 0, /* bytes [offset, offset + len) of a file */
+	KRT_IMAGE_COPY = 1, /* the bytes follow */
+};
+/*
+ * PTX text (without its NUL), a cubin, a fatbin container or a whole file, told
+ * once.  A fatbin wrapper is told by its containers: the linked one first, then
+ * those of the objects it was linked from.
+ */
+struct krt_rec_image {
+	struct krt_rec h;
+	uint32_t id;
+	uint8_t form;         /* enum krt_image_form */
+	uint8_t role;         /* enum krt_module_role of the file it lies in, or of who loaded the copy */
+	uint8_t build_id_len; /* FILE: of the ELF object it lies in, 0: none */
+	uint8_t rsv;
+	uint64_t hash[2];     /* COPY: of the bytes; FILE: of the place */
+	uint64_t len;
+	uint64_t sample;      /* krt_image_sample of its beginning */
+	uint64_t offset;      /* FILE */
+	uint64_t file_size, mtime_ns; /* FILE without build-id: of the file as it was */
+	uint8_t build_id[20];
+	uint16_t path_len, rsv2;
+	char data[];          /* FILE: path_len bytes of path; COPY: len bytes */
+};
+#define KRT_IMAGE_SAMPLE 256 /* bytes that the sample is of, at most */
+static inline uint64_t krt_image_sample(const void *data, uint64_t len)
+{
+	const unsigned char *p = (const unsigned char *)data;
+	uint64_t h = 0xcbf29ce484222325ull; /* FNV-1a */
+
+	for (uint64_t i = 0; i < len && i < KRT_IMAGE_SAMPLE; i++)
+		h = (h ^ p[i]) * 0x100000001b3ull;
+	return h;
+}
 
 struct krt_rec_params {
 	struct krt_rec h;

@@ -78,6 +78,22 @@ for mode in capture to_graph modes explicit more conditional heap stack fails bi
 	graphs $mode
 done
 
+# Module images through every route; then with room for hardly any copy.
+images() {
+	fresh
+	mkdir "$work/f"
+	(LD_LIBRARY_PATH="$out/sim" KRTSAN_SESSION=$work/s KRTSAN_OPTIONS="$2" LD_PRELOAD=$lib \
+		exec timeout 60 "$here/images" "$work/f") >"$work/out" 2>&1
+	got=$?
+	# the simulated driver says what it refuses
+	[ $got -eq 0 ] && ! grep -q -v '^sim: ' "$work/out" && ok "$1: runs undisturbed" ||
+		{ not_ok "$1: exit code $got"; cat "$work/out"; }
+	"$here/images_dump" "$work/s" >"$work/dump" && cmp -s "$work/dump" "$source/$1.txt" && ok "$1: trace" ||
+		{ not_ok "$1: trace"; diff "$source/$1.txt" "$work/dump" | head -20; }
+}
+images images ""
+images images_few "images=300"
+
 # The header under the compilers' strictest.
 header=$(dirname "$0")/../../interposer/include
 for how in "c c99" "c gnu17" "c++ c++11" "c++ c++20"; do

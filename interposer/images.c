@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Module images (images.h): each becomes known to the trace once, by content
+ * where it is copied and by place where it lies in a file.
+ *
+ * Images are the program's: whatever their headers say, nothing is read that
+ * may not be there.  All reading goes through the kernel (process_vm_readv, else
+ * /proc/self/mem), which answers with an error where a load would fault.
+ *
+ * An image in a read-only segment of a loaded ELF object costs a few headers and
+ * a hash of 256 bytes: nothing of it is paged in that the driver does not look at
+ * first.  Copies are bounded by images=.
+ *
+ * Locking: krt_wipe.w.images guards the table and the ids; lane 0 is written
+ * with it held, so that whoever finds an id finds its record before it.
+ */
+#include "images.h"
+#include "lane.h"
+#include "modules.h"
+#include "unwinder.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define WRAPPER_MAGIC   0x466243b1u
+#define CONTAINER_MAGIC 0xba55ed50u
+#define LINKED_MAX      4096            /* containers of the objects that one was linked from */
+#define SECTIONS_MAX    (1u << 17)
+#define FILE_COPY_MAX   (1u << 20)      /* a file given by name may be a temporary one: copied up to here */
+#define PAGE            4096u
+#define SCAN            (64u * PAGE)
+#define SLOTS           16384u
+
+struct known {
+	uint64_t hash[2];
+	uint32_t id;
+};
+static struct known *known; /* open addressing; emptied when it is full */
+static uint32_t known_used, next_image;
+static uint64_t copied;
+
+bool krt_images_open(void)
+{
+	known = krt_map(SLOTS * sizeof *known);
+	known_used = next_image = 0;
+	copied = 0;
+	return known != NULL;
+}
+
+/* ---- reading ---- */
+
+static size_t read_some(uint64_t addr, void *to, size_t len)
+{
+	struct iovec here = { to, len }, there[64];
+	size_t n = 0, pages = 0;
+	long r;
+	int fd;
+
+	/* a transfer stops between two elements: one a page */
+	while (n < len && pages < 64) {
+		size_t part = PAGE - (addr + n) % PAGE;
+
+		part = part < len - n ? part : len - n;
+		there[pages++] = (struct iovec){ (void *)(addr + n), part };
+		n += part;
+	}
+	here.iov_len = n;
+	r = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1ul, there, pages, 0ul);
+	if (r >= 0)
+		return (size_t)r;
+	if (errno == EFAULT)
+		return 0;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	r = syscall(SYS_pread64, fd, to, n, (off_t)addr);
+	syscall(SYS_close, fd);
+	return r > 0 ? (size_t)r : 0;
+}
+
+/* How many of len bytes at addr could be read. */
+static size_t read_up_to(uint64_t addr, void *to, size_t len)
+{
+	size_t done = 0, n;
+
+	if (addr + len < addr)
+		return 0;
+	while (done < len && (n = read_some(addr + done, (char *)to + done, len - done)))
+		done += n;
+	return done;
+}
+
+static bool read_all(uint64_t addr, void *to, size_t len)
+{
+	return read_up_to(addr, to, len) == len;
+}
+
+/* ---- telling ---- */
+
+/* The blob being written: it may move with its record. */
+struct blob {
+	struct krt_call *call;
+	size_t at;
+};
+
+static bool blob_open(struct blob *b, struct krt_call *c)
+{
+	char *data = krt_call_blob(c, KRT_BLOB_OF_CALL, KRT_BLOB_IMAGE, 0);
+
+	*b = (struct blob){ c, data ? (size_t)(data - (char *)c->rec) - sizeof(struct krt_blob) : 0 };
+	return data != NULL;
+}
+
+static void blob_add(struct blob *b, uint32_t id, unsigned missing)
+{
+	struct krt_image_ref *ref = krt_call_more(b->call, sizeof *ref);
+
+	if (!ref)
+		return;
+	*ref = (struct krt_image_ref){ id, id ? KRT_IMAGE_TOLD : missing };
+	((struct krt_blob *)((char *)b->call->rec + b->at))->len += sizeof *ref;
+}
+
+/* Under the lock. */
+static struct known *find(const uint64_t hash[2])
+{
+	uint32_t i = (uint32_t)hash[0];
+
+	while (known[i % SLOTS].id && memcmp(known[i % SLOTS].hash, hash, sizeof known->hash))
+		i++;
+	return &known[i % SLOTS];
+}
+
+/* The id of an image whose record is ready; cost: bytes that are copied. */
+static uint32_t intern(struct krt_rec_image *r, size_t len, uint64_t cost)
+{
+	struct known *k;
+	uint32_t id = 0;
+
+	krt_lock(&krt_wipe.w.images);
+	k = find(r->hash);
+	if (k->id) {
+		id = k->id;
+	} else if (copied + cost <= krt_opt.images) {
+		if (known_used > SLOTS / 4 * 3) {
+			memset(known, 0, SLOTS * sizeof *known);
+			known_used = 0;
+			k = find(r->hash);
+		}
+		id = r->id = ++next_image;
+		krt_lane0_write(&r->h, len);
+		copied += cost;
+		memcpy(k->hash, r->hash, sizeof k->hash);
+		k->id = id;
+		known_used++;
+	}
+	krt_unlock(&krt_wipe.w.images);
+	return id;
+}
+
+static bool fits(uint64_t len)
+{
+	return len <= krt_opt.images && len <= KRT_RECORD_MAX - PAGE &&
+	       (!krt_opt.bound || len <= krt_opt.bound / 4);
+}
+
+/*
+ * Who loads an image from memory?  The frame that called the driver, or the one
+ * that called the runtime library.
+ */
+static unsigned loader_role(void)
+{
+	static const char runtime[] = "/libcudart";
+	uint64_t pc[24];
+	unsigned n = krt_unwind(pc, 24);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct krt_module *m = krt_module_at(pc[i]);
+
+		if (!m)
+			return KRT_MODULE_USER;
+		if (m->role == KRT_MODULE_CUDA && memmem(m->path, m->path_len, runtime, sizeof runtime - 1))
+			continue;
+		return m->role;
+	}
+	return KRT_MODULE_USER;
+}
+
+static uint32_t tell_copy(uint64_t addr, uint64_t len, unsigned *missing)
+{
+	unsigned role = loader_role();
+	size_t size = sizeof(struct krt_rec_image) + len;
+	struct krt_rec_image *r;
+	uint32_t id;
+
+	*missing = role == KRT_MODULE_CUDA || role == KRT_MODULE_DRIVER ? KRT_IMAGE_LIBRARY
+		   : fits(len) ? KRT_IMAGE_TOLD : KRT_IMAGE_LIMIT;
+	if (*missing)
+		return 0;
+	r = krt_map(size + 8);
+	if (!r) {
+		*missing = KRT_IMAGE_MEMORY;
+		return 0;
+	}
+	*missing = KRT_IMAGE_UNREADABLE;
+	if (!read_all(addr, r->data, len)) {
+		krt_unmap(r, size + 8);
+		return 0;
+	}
+	r->h.kind = KRT_REC_IMAGE;
+	r->form = KRT_IMAGE_COPY;
+	r->role = (uint8_t)role;
+	r->len = len;
+	r->sample = krt_image_sample(r->data, len);
+	r->hash[0] = krt_hash(KRT_IMAGE_COPY, r->data, len);
+	r->hash[1] = krt_hash(~r->hash[0], r->data, len);
+	id = intern(r, size, len);
+	*missing = KRT_IMAGE_LIMIT;
+	krt_unmap(r, size + 8);
+	return id;
+}
+
+struct file { /* a FILE record being made; too large for a small stack: mapped */
+	struct krt_rec_image r;
+	char path[4096 + 8];
+};
+
+static void stat_file(struct krt_rec_image *r, const struct statx *st)
+{
+	r->file_size = st->stx_size;
+	r->mtime_ns = (uint64_t)st->stx_mtime.tv_sec * 1000000000u + st->stx_mtime.tv_nsec;
+}
+
+static uint32_t intern_file(struct file *f, size_t path_len)
+{
+	struct krt_rec_image *r = &f->r;
+
+	r->h.kind = KRT_REC_IMAGE;
+	r->form = KRT_IMAGE_FILE;
+	r->path_len = (uint16_t)path_len;
+	/* of the place: all behind the hash itself */
+	r->hash[0] = krt_hash(KRT_IMAGE_FILE, &r->len, offsetof(struct krt_rec_image, data) -
+						       offsetof(struct krt_rec_image, len) + path_len);
+	r->hash[1] = krt_hash(~r->hash[0], r->data, path_len);
+	return intern(r, sizeof *r + path_len, 0);
+}
+
+/* In a loaded object's file.  0: it is not, or not as it was there. */
+static uint32_t tell_in_file(uint64_t addr, uint64_t len)
+{
+	const struct krt_module *m = krt_module_at(addr);
+	char head[KRT_IMAGE_SAMPLE];
+	size_t n = len < sizeof head ? len : sizeof head;
+	uint64_t offset;
+	struct file *f;
+	uint32_t id;
+
+	if (!m || !krt_module_in_file(m, addr, len, &offset) || !m->path_len || m->path[0] != '/' ||
+	    m->path_len >= sizeof f->path || !read_all(addr, head, n))
+		return 0;
+	f = krt_map(sizeof *f);
+	if (!f)
+		return 0;
+	f->r.role = m->role;
+	f->r.len = len;
+	f->r.offset = offset;
+	f->r.sample = krt_image_sample(head, n);
+	f->r.build_id_len = m->build_id_len;
+	memcpy(f->r.build_id, m->build_id, m->build_id_len);
+	memcpy(f->r.data, m->path, m->path_len);
+	if (!m->build_id_len) {
+		struct statx st;
+
+		if (!syscall(SYS_statx, AT_FDCWD, f->r.data, 0, STATX_SIZE | STATX_MTIME, &st))
+			stat_file(&f->r, &st);
+	}
+	id = intern_file(f, m->path_len);
+	krt_unmap(f, sizeof *f);
+	return id;
+}
+
+static void tell(struct blob *b, uint64_t addr, uint64_t len)
+{
+	unsigned missing = 0;
+	uint32_t id = tell_in_file(addr, len);
+
+	if (!id)
+		id = tell_copy(addr, len, &missing);
+	blob_add(b, id, missing);
+}
+
+/* ---- forms ---- */
+
+/* The length of a cubin, 0: it is none. */
+static uint64_t elf_length(uint64_t addr)
+{
+	Elf64_Ehdr h;
+	uint64_t end, sections, n;
+	Elf64_Shdr *s;
+
+	if (!read_all(addr, &h, sizeof h) || h.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_machine != EM_CUDA)
+		return 0;
+	end = sizeof h;
+	n = h.e_shnum;
+	if (h.e_shoff > 1ull << 40 || h.e_phoff > 1ull << 40)
+		return 0;
+	if (h.e_phnum && h.e_phoff + (uint64_t)h.e_phnum * h.e_phentsize > end)
+		end = h.e_phoff + (uint64_t)h.e_phnum * h.e_phentsize;
+	if (!h.e_shoff || h.e_shentsize != sizeof *s)
+		return h.e_shoff ? 0 : end;
+	if (!n) {
+		Elf64_Shdr first;
+
+		if (!read_all(addr + h.e_shoff, &first, sizeof first))
+			return 0;
+		n = first.sh_size;
+	}
+	if (n > SECTIONS_MAX)
+		return 0;
+	sections = n * sizeof *s;
+	if (h.e_shoff + sections > end)
+		end = h.e_shoff + sections;
+	s = krt_map(sections + 8);
+	if (!s)
+		return 0;
+	if (!read_all(addr + h.e_shoff, s, sections))
+		end = 0;
+	for (uint64_t i = 0; end && i < n; i++) {
+		if (s[i].sh_type == SHT_NOBITS || s[i].sh_type == SHT_NULL)
+			continue;
+		if (s[i].sh_offset > 1ull << 40 || s[i].sh_size > 1ull << 40)
+			end = 0;
+		else if (s[i].sh_offset + s[i].sh_size > end)
+			end = s[i].sh_offset + s[i].sh_size;
+	}
+	krt_unmap(s, sections + 8);
+	return end;
+}
+
+/* The length of a text that a NUL ends, 0: no text, none to be read, or too long to be copied. */
+static uint64_t text_length(uint64_t addr, unsigned *missing)
+{
+	uint64_t len = 0;
+	size_t n, looked = 0;
+	char *buf = krt_map(SCAN), *end = NULL;
+
+	*missing = KRT_IMAGE_MEMORY;
+	if (!buf)
+		return 0;
+	do {
+		n = read_up_to(addr + len, buf, SCAN);
+		end = n ? memchr(buf, 0, n) : NULL;
+		for (size_t i = 0; i < (end ? (size_t)(end - buf) : n) && looked < 64; i++, looked++)
+			if ((unsigned char)buf[i] > 126 || (buf[i] < ' ' && (buf[i] < '\t' || buf[i] > '\r'))) {
+				*missing = KRT_IMAGE_UNKNOWN;
+				n = 0;
+				goto out;
+			}
+		len += end ? (size_t)(end - buf) : n;
+	} while (!end && n == SCAN && len < KRT_RECORD_MAX);
+	*missing = len >= KRT_RECORD_MAX ? KRT_IMAGE_LIMIT : len ? KRT_IMAGE_UNREADABLE : KRT_IMAGE_UNKNOWN;
+out:
+	krt_unmap(buf, SCAN);
+	return end && n ? len : 0;
+}
+
+static uint64_t container_length(uint64_t addr)
+{
+	struct {
+		uint32_t magic;
+		uint16_t version, header;
+		uint64_t size;
+	} h;
+
+	if (!read_all(addr, &h, sizeof h) || h.magic != CONTAINER_MAGIC || h.header < sizeof h ||
+	    h.size > 1ull << 40)
+		return 0;
+	return h.header + h.size;
+}
+
+static void container(struct blob *b, uint64_t addr)
+{
+	uint64_t len = container_length(addr);
+
+	if (len)
+		tell(b, addr, len);
+	else
+		blob_add(b, 0, KRT_IMAGE_UNREADABLE);
+}
+
+static void wrapper(struct blob *b, uint64_t addr)
+{
+	struct {
+		uint32_t magic, version;
+		uint64_t container, linked;
+	} w;
+
+	if (!read_all(addr, &w, sizeof w)) {
+		blob_add(b, 0, KRT_IMAGE_UNREADABLE);
+		return;
+	}
+	container(b, w.container);
+	/* of a version 1 it is a file name or nothing */
+	for (unsigned i = 0; w.version == 2 && w.linked && i < LINKED_MAX; i++) {
+		uint64_t each;
+
+		if (!read_all(w.linked + 8ull * i, &each, sizeof each) || !each)
+			break;
+		if (each != w.container)
+			container(b, each);
+	}
+}
+
+/* len 0: what the image's headers say. */
+static void image(struct blob *b, uint64_t addr, uint64_t len)
+{
+	unsigned missing = KRT_IMAGE_UNKNOWN;
+	uint32_t magic;
+
+	if (!addr || !read_all(addr, &magic, sizeof magic)) {
+		blob_add(b, 0, KRT_IMAGE_UNREADABLE);
+		return;
+	}
+	krt_modules_refresh(); /* which file it lies in */
+	if (magic == WRAPPER_MAGIC) {
+		wrapper(b, addr);
+		return;
+	}
+	if (!len) {
+		if (magic == CONTAINER_MAGIC)
+			len = container_length(addr);
+		else if (!memcmp(&magic, ELFMAG, SELFMAG))
+			len = elf_length(addr);
+		else
+			len = text_length(addr, &missing);
+	}
+	if (len)
+		tell(b, addr, len);
+	else
+		blob_add(b, 0, missing);
+}
+
+/* ---- files ---- */
+
+static uint32_t copy_file(int fd, const struct statx *st)
+{
+	size_t len = st->stx_size, size = sizeof(struct krt_rec_image) + len, done = 0;
+	struct krt_rec_image *r = krt_map(size + 8);
+	uint32_t id = 0;
+	long n;
+
+	if (!r)
+		return 0;
+	while (done < len && (n = syscall(SYS_pread64, fd, r->data + done, len - done, (off_t)done)) > 0)
+		done += (size_t)n;
+	if (done == len) {
+		r->h.kind = KRT_REC_IMAGE;
+		r->form = KRT_IMAGE_COPY;
+		r->len = len;
+		r->sample = krt_image_sample(r->data, len);
+		r->hash[0] = krt_hash(KRT_IMAGE_COPY, r->data, len);
+		r->hash[1] = krt_hash(~r->hash[0], r->data, len);
+		id = intern(r, size, len);
+	}
+	krt_unmap(r, size + 8);
+	return id;
+}
+
+/* A path as the analyzer can open it; 0: too long. */
+static size_t full_path(const char *path, char *to, size_t size)
+{
+	size_t len = strnlen(path, size), at = 0;
+	long n;
+
+	if (*path != '/') {
+		n = syscall(SYS_getcwd, to, size);
+		if (n <= 1 || to[0] != '/')
+			return 0;
+		at = (size_t)n;
+		to[at - 1] = '/';
+	}
+	if (at + len >= size)
+		return 0;
+	memcpy(to + at, path, len);
+	to[at + len] = 0;
+	return at + len;
+}
+
+static void named_file(struct blob *b, const char *path)
+{
+	char head[KRT_IMAGE_SAMPLE];
+	struct statx st;
+	struct file *f = NULL;
+	uint32_t id = 0;
+	size_t len;
+	long n;
+	int fd = -1;
+
+	if (path) /* a pipe or a device must not be waited for */
+		fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	if (fd < 0) {
+		blob_add(b, 0, KRT_IMAGE_UNREADABLE);
+		return;
+	}
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE | STATX_MTIME, &st) ||
+	    !S_ISREG(st.stx_mode) || !st.stx_size)
+		goto out;
+	if (st.stx_size <= FILE_COPY_MAX && fits(st.stx_size))
+		id = copy_file(fd, &st);
+	if (id)
+		goto out;
+	f = krt_map(sizeof *f);
+	len = f ? full_path(path, f->r.data, sizeof f->path) : 0;
+	n = len ? syscall(SYS_pread64, fd, head, sizeof head, (off_t)0) : 0;
+	if (n <= 0)
+		goto out;
+	f->r.len = st.stx_size;
+	f->r.sample = krt_image_sample(head, (uint64_t)n);
+	stat_file(&f->r, &st);
+	id = intern_file(f, len);
+out:
+	syscall(SYS_close, fd);
+	if (f)
+		krt_unmap(f, sizeof *f);
+	blob_add(b, id, KRT_IMAGE_UNREADABLE);
+}
+
+/* ---- calls ---- */
+
+void krt_images_given(struct krt_call *c)
+{
+	const struct krt_api *a = &krt_api[c->api];
+	uint64_t addr = 0, len = 0;
+	const char *path = NULL;
+	bool file = false;
+	struct blob b;
+
+	for (unsigned i = 0; i < a->argc; i++)
+		switch ((enum krt_role)a->arg[i].role) {
+		case KRT_ROLE_IMAGE:
+			addr = c->args[i];
+			break;
+		case KRT_ROLE_BYTES:
+			len = c->args[i];
+			break;
+		case KRT_ROLE_IN_STRING:
+			path = (const char *)c->args[i];
+			file = true;
+			break;
+		default:
+			break;
+		}
+	if (!blob_open(&b, c))
+		return;
+	if (file)
+		named_file(&b, path);
+	else
+		image(&b, addr, len);
+}
+
+void krt_images_linked(struct krt_call *c)
+{
+	const uint64_t *out = (const uint64_t *)c->args[1], *size = (const uint64_t *)c->args[2];
+	struct blob b;
+
+	if (!out || !size || !*out || !*size || !blob_open(&b, c))
+		return;
+	image(&b, *out, *size);
+}
