@@ -41,6 +41,7 @@ static void exec_clear(struct krt_engine *e, struct krt_exec *x)
 	krt_heap_free(heap, x->off, n);
 	krt_heap_free(heap, x->index, n * sizeof(*x->index));
 	krt_heap_free(heap, x->events, x->events_cap * sizeof(*x->events));
+	krt_heap_free(heap, x->left, x->left_cap * sizeof(*x->left));
 	krt_graph_image_unref(x->image);
 	x->fp = NULL;
 	x->set = NULL;
@@ -48,6 +49,8 @@ static void exec_clear(struct krt_engine *e, struct krt_exec *x)
 	x->index = NULL;
 	x->events = NULL;
 	x->nevents = x->events_cap = 0;
+	x->left = NULL;
+	x->nleft = x->left_cap = 0;
 	x->image = NULL;
 }
 
@@ -119,6 +122,82 @@ static void not_read(struct krt_engine *e, const struct krt_call *c)
 	krt_reason(e, KRT_REASON_GRAPH, "%s #%llu", c->api->base, (unsigned long long)c->rec->t0);
 }
 
+/* --- memory that a graph leaves behind --- */
+
+/* The size of the memory that some graph allocates at addr, 0: none does. */
+static uint64_t memory_at(struct krt_engine *e, uint64_t addr, struct krt_origin *made)
+{
+	for (struct krt_exec *x = e->graphs.execs; x; x = x->hh.next) {
+		const struct krt_gmem *m = x->image ? krt_graph_image_mem(x->image, addr) : NULL;
+
+		if (!m || m->addr != addr)
+			continue;
+		if (x->image->node[m->alloc].set)
+			*made = x->image->node[m->alloc].set->made;
+		return m->bytes;
+	}
+	return 0;
+}
+
+void krt_graph_memory_ends(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
+			   struct krt_stream_info *s, uint64_t addr)
+{
+	struct krt_origin made = {0};
+	uint64_t bytes = memory_at(e, addr, &made), to;
+	struct krt_mem *m;
+
+	if (!bytes || bytes > UINT64_MAX - addr || krt_piece_at(e, addr, addr + bytes, &to) ||
+	    to < addr + bytes)
+		return;
+	m = krt_mem_add(&e->mem, addr, bytes, KRT_MEM_POOL, NULL, 0, NULL);
+	if (!m)
+		return;
+	m->made = made;
+	m->of_graph = true;
+	m->free_external = s && (s->external || s->external_own);
+	krt_mem_retire(&e->mem, m, c, op);
+}
+
+static void left_add(struct krt_engine *e, struct krt_exec *x, struct krt_gleft left)
+{
+	if (krt_heap_grow(&e->heap, &x->left, &x->left_cap, x->nleft, sizeof(*x->left)))
+		x->left[x->nleft++] = left;
+}
+
+/* What a launch allocates and does not free, and what it only frees. */
+static void exec_memory(struct krt_engine *e, struct krt_exec *x)
+{
+	const struct krt_graph_image *g = x->image;
+
+	for (uint32_t i = 0; i < g->mems; i++)
+		if (g->mem[i].free == KRT_GNODE_NONE)
+			left_add(e, x, (struct krt_gleft){.addr = g->mem[i].addr,
+							  .bytes = g->mem[i].bytes});
+	for (uint32_t i = 0; i < g->nodes; i++) {
+		struct krt_gleft left = {.frees = true};
+
+		if (g->node[i].type != KRT_GNODE_MEM_FREE || !g->node[i].len ||
+		    g->node[i].flags & KRT_GN_MAYBE)
+			continue;
+		memcpy(&left.addr, g->node[i].payload, sizeof(left.addr));
+		if (!krt_graph_image_mem(g, left.addr))
+			left_add(e, x, left);
+	}
+}
+
+static void memory_left(struct krt_engine *e, const struct krt_call *c, const struct krt_exec *x,
+			struct krt_op_info *op)
+{
+	for (uint32_t i = 0; i < x->nleft; i++) {
+		const struct krt_gleft *l = &x->left[i];
+
+		if (l->frees)
+			krt_graph_memory_ends(e, c, op, op->stream, l->addr);
+		else
+			krt_mem_freed_forget(&e->mem, l->addr, l->addr + l->bytes);
+	}
+}
+
 /* Takes over the image. */
 static void exec_read(struct krt_engine *e, const struct krt_call *c, struct krt_exec *x,
 		      struct krt_graph_image *g)
@@ -146,6 +225,7 @@ static void exec_read(struct krt_engine *e, const struct krt_call *c, struct krt
 	}
 	if (g->nodes)
 		qsort(x->index, g->nodes, sizeof(*x->index), by_handle);
+	exec_memory(e, x);
 	x->dirty = true;
 }
 
@@ -717,6 +797,8 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 		return;
 	e->cov.graph_launches++;
 	ready = x && exec_ready(e, x);
+	if (!x || !x->image) /* what it allocates is not known: all may be alive again */
+		krt_mem_freed_forget(&e->mem, 0, UINT64_MAX);
 	if (!x)
 		krt_reason(e, KRT_REASON_GRAPH, "%s #%llu of an executable that was not seen before",
 			   c->api->base, (unsigned long long)c->rec->t0);
@@ -750,6 +832,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 							    ? x->fp->fetch->width
 							    : 0);
 		}
+		memory_left(e, c, x, op);
 		snap = krt_order_record(e->order, s->domain);
 		record_nodes(e, c, x, s, snap);
 		if (x->last)

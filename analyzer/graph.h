@@ -324,6 +324,11 @@ struct krt_ghandle {
 	uint64_t node;
 	uint32_t place;
 };
+/* Memory of a graph that a launch leaves behind, or frees for another graph. */
+struct krt_gleft {
+	uint64_t addr, bytes;
+	bool frees;
+};
 /* What a launch does to an event, by however many nodes. */
 struct krt_gevent {
 	uint64_t event;
@@ -337,7 +342,8 @@ struct krt_exec {
 	uint8_t *off;		       /* disabled nodes */
 	struct krt_ghandle *index;     /* places by handle */
 	struct krt_gevent *events;     /* of event nodes, each once; of now where not dirty */
-	uint32_t nevents, events_cap;
+	struct krt_gleft *left;
+	uint32_t nevents, events_cap, nleft, left_cap;
 	struct krt_footprint *fp;
 	bool external; /* nodes wait, or waited, for what is not seen */
 	bool dirty; /* updated: fp is rebuilt at the next launch */

@@ -307,6 +307,12 @@ static void add_line(struct build *b, const struct krt_gaccess *proto, uint64_t 
 			a->host = false;
 			if (own < to)
 				to = own;
+		} else if (freed && freed->of_graph) { /* there when a launch has allocated it */
+			a->space = KRT_SPACE_GRAPH;
+			a->key = addr;
+			a->host = false;
+			if (freed->node.key + freed->size < to)
+				to = freed->node.key + freed->size;
 		} else if (freed && !proto->host) { /* dead from the start: nowhere */
 			a->owner = owner_of_mem(b->e, freed);
 			if (freed->node.key + freed->size < to)

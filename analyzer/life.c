@@ -239,8 +239,14 @@ static void device_free(struct krt_engine *e, const struct krt_call *c)
 	if (!c->addr)
 		return;
 	e->cov.frees++;
-	if (!m)
+	if (!m) {
+		op = free_op(e, c, NULL);
+		if (!op)
+			return;
+		krt_graph_memory_ends(e, c, op, NULL, c->addr);
+		krt_op_unref(&e->heap, op);
 		return;
+	}
 	if (freed)
 		krt_unfinished_free(e, m);
 	krt_host_edge(e, c, free_row(m), NULL, NULL, NULL, owner(e, c, m));
@@ -267,6 +273,8 @@ static void free_async(struct krt_engine *e, const struct krt_call *c)
 		krt_unfinished_free(e, m);
 		krt_touch_alloc(e, op, m); /* freed before it is there, in device order */
 		end_memory(e, c, m, op, s, KRT_RULE_FREE_IN_USE, true);
+	} else if (!krt_mem_at(&e->mem, c->addr)) {
+		krt_graph_memory_ends(e, c, op, s, c->addr);
 	}
 	krt_op_unref(&e->heap, op);
 }

@@ -257,6 +257,11 @@ static void freed_cut(struct krt_memory *m, uint64_t from, uint64_t end)
 	}
 }
 
+void krt_mem_freed_forget(struct krt_memory *m, uint64_t from, uint64_t end)
+{
+	freed_cut(m, from, end);
+}
+
 struct krt_mem *krt_mem_add(struct krt_memory *m, uint64_t base, uint64_t size,
 			    enum krt_mem_kind kind, struct krt_space *space, uint64_t space_off,
 			    const struct krt_call *c)

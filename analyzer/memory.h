@@ -99,6 +99,7 @@ struct krt_mem {
 	bool imported;
 	bool sync_memops;
 	bool free_external; /* freed on a stream whose order is not fully seen */
+	bool of_graph;	    /* freed: a graph had allocated it, and may again */
 	struct krt_owner *owner; /* NULL: no graph names it */
 	struct krt_input_mark input;
 	struct krt_users users;
@@ -217,6 +218,8 @@ struct krt_mem *krt_mem_from(const struct krt_memory *m, uint64_t addr);
 struct krt_mem *krt_mem_base(const struct krt_memory *m, uint64_t addr);
 /* The remembered freed allocation that held addr, or NULL; never where one is live. */
 struct krt_mem *krt_mem_freed_at(const struct krt_memory *m, uint64_t addr);
+/* Alive again, though not as an allocation. */
+void krt_mem_freed_forget(struct krt_memory *m, uint64_t from, uint64_t end);
 /*
  * A new allocation; takes over what is remembered of the range: live overlaps
  * are dropped (the driver would not have given the address), freed ones are cut.
