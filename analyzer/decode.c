@@ -161,6 +161,8 @@ static void set_plain(struct krt_call *c, enum krt_role role, uint64_t v)
 	case KRT_ROLE_IN_ATTR_IDX:
 	case KRT_ROLE_IN_OPS3D:
 	case KRT_ROLE_IN_MEMOPS:
+	case KRT_ROLE_IN_HANDLES:
+	case KRT_ROLE_IN_SEMS:
 	case KRT_ROLE_IN_ACCESS:
 	case KRT_ROLE_IN_LAUNCH:
 	case KRT_ROLE_IN_LAUNCH_LIST:
@@ -216,6 +218,12 @@ static void set_blob(struct krt_call *c, enum krt_role role, uint8_t kind, struc
 		break;
 	case KRT_ROLE_IN_MEMOPS:
 		c->memops = b;
+		break;
+	case KRT_ROLE_IN_HANDLES:
+		c->handles = b;
+		break;
+	case KRT_ROLE_IN_SEMS:
+		c->sems = b;
 		break;
 	case KRT_ROLE_IN_LAUNCH:
 		c->launch = b;

@@ -46,7 +46,7 @@ struct krt_call {
 	struct krt_bytes images; /* struct krt_image_ref[] */
 
 	struct krt_bytes string, copy, array_desc, dsts, srcs, sizes, attrs, attr_idx, ops3d,
-		memops, launch, launch_list, params, in;
+		memops, handles, sems, launch, launch_list, params, in;
 	uint8_t params_kind; /* enum krt_blob_kind of params */
 };
 

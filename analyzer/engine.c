@@ -143,7 +143,6 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_VMM_ADDR_FREE:
 	case KRT_OP_EXT_MEM_IMPORT:
 	case KRT_OP_EXT_MEM_DESTROY:
-	case KRT_OP_EXT_SEM_LIFE:
 	case KRT_OP_RDMA_FLUSH:
 	case KRT_OP_CHECKPOINT:
 	case KRT_OP_CAPTURE_MODE:
@@ -221,6 +220,7 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_PREFETCH_BATCH:
 	case KRT_OP_DECOMPRESS_BATCH:
 	case KRT_OP_VMM_MAP_ARRAY:
+	case KRT_OP_EXT_SEM_LIFE:
 	case KRT_OP_EXT_SEM_SIGNAL:
 	case KRT_OP_EXT_SEM_WAIT:
 	case KRT_OP_GFX_MAP:

@@ -98,7 +98,7 @@ struct krt_found {
 	UT_hash_handle hh;
 };
 
-/* A flag word in memory: stream write and wait value. */
+/* A flag word in memory, stream write and wait value; or a timeline semaphore. */
 #define KRT_RELEASES 16
 struct krt_flag {
 	uint64_t key;
@@ -106,6 +106,7 @@ struct krt_flag {
 		uint64_t value, seq;
 		struct krt_snapshot *snap;
 		krt_domain domain;
+		bool external; /* behind something unseen itself */
 	} release[KRT_RELEASES];
 	unsigned count; /* ever; the last KRT_RELEASES are kept */
 	UT_hash_handle hh;
@@ -176,6 +177,7 @@ struct krt_engine {
 	struct krt_value_wait *value_wait;
 	uint32_t value_waits, value_waits_cap;
 	struct krt_token *tokens, *hostfns;
+	struct krt_snapshot *signalled; /* what external semaphores have been told is over */
 	struct krt_shared *shared;
 
 	struct krt_pair *pair; /* [0] is not used */
@@ -262,6 +264,8 @@ bool krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
  */
 bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *prev);
 void krt_sync_op(struct krt_engine *e, const struct krt_call *c);
+/* The stream has signalled external semaphores. */
+void krt_semaphore_release(struct krt_engine *e, const struct krt_stream_info *s);
 /* A launch attribute that records an event before the kernel has completed. */
 void krt_record_event(struct krt_engine *e, const struct krt_call *c, uint64_t event,
 		      struct krt_stream_info *s, struct krt_snapshot *snap);

@@ -222,6 +222,7 @@ static void exec_read(struct krt_engine *e, const struct krt_call *c, struct krt
 			x->set[i] = krt_gset_ref(n->set);
 		x->index[i] = (struct krt_ghandle){.node = n->node, .place = i};
 		x->external |= n->set && n->set->waits;
+		x->signals |= n->type == KRT_GNODE_SEMAS_SIGNAL;
 	}
 	if (g->nodes)
 		qsort(x->index, g->nodes, sizeof(*x->index), by_handle);
@@ -833,6 +834,8 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 							    : 0);
 		}
 		memory_left(e, c, x, op);
+		if (x->signals)
+			krt_semaphore_release(e, s);
 		snap = krt_order_record(e->order, s->domain);
 		record_nodes(e, c, x, s, snap);
 		if (x->last)

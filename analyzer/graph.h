@@ -346,6 +346,7 @@ struct krt_exec {
 	uint32_t nevents, events_cap, nleft, left_cap;
 	struct krt_footprint *fp;
 	bool external; /* nodes wait, or waited, for what is not seen */
+	bool signals;  /* nodes signal semaphores */
 	bool dirty; /* updated: fp is rebuilt at the next launch */
 	struct krt_snapshot *last; /* of the latest launch */
 	uint64_t launches;

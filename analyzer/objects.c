@@ -33,6 +33,7 @@ struct krt_op_info *krt_op_new(struct krt_objects *o, const struct krt_call *c,
 	if (s) {
 		s->refs++;
 		op->ctx = s->ctx;
+		op->external = s->external || s->external_own;
 	}
 	return op;
 }

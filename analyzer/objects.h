@@ -156,7 +156,8 @@ struct krt_op_info {
 	uint16_t api;
 	uint8_t class; /* enum krt_op_class */
 	bool coop;
-	bool told; /* a finding names it */
+	bool external; /* behind something unseen, which what is called later may come before */
+	bool told;     /* a finding names it */
 	uint64_t seq; /* ticket before the call: #N in messages */
 	uint32_t stack;
 	uint32_t kernel;		/* id, 0: none */

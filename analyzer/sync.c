@@ -36,11 +36,20 @@ bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s)
 
 /* --- the host's knowledge -------------------------------------------------------- */
 
-/* What the host has seen complete has had its value waits satisfied. */
+/* The host knows what something unseen had waited for: it may be anything enqueued so far. */
+static void host_knows_unseen(struct krt_engine *e)
+{
+	for (uint32_t i = 0; i < e->obj.ncontexts; i++)
+		krt_order_host_join_context(e->order, e->obj.all_contexts[i]->id, KRT_IN_BOTH);
+}
+
+/* What the host has seen complete has had its waits satisfied. */
 static void settle_external(struct krt_engine *e, struct krt_stream_info *s)
 {
 	uint32_t n = 0;
 
+	if (s->external || s->external_own)
+		host_knows_unseen(e);
 	s->external = s->external_own = false;
 	for (uint32_t i = 0; i < e->value_waits; i++) {
 		if (e->value_wait[i].stream == s)
@@ -301,8 +310,8 @@ static bool event_known(struct krt_engine *e, const struct krt_call *c, struct k
 
 	event_bind(e, c, NULL, ev);
 	/* Another process's record, and behind it whatever that process had waited for here. */
-	for (uint32_t i = 0; ev->imported && !ev->record && c->ok && i < e->obj.ncontexts; i++)
-		krt_order_host_join_context(e->order, e->obj.all_contexts[i]->id, KRT_IN_BOTH);
+	if (c->ok && (ev->external || (ev->imported && !ev->record)))
+		host_knows_unseen(e);
 	if (!ev->record || !c->ok)
 		return false;
 	added = krt_order_host_join(e->order, ev->record, views);
@@ -461,6 +470,18 @@ static struct krt_flag *flag_get(struct krt_engine *e, uint64_t key, bool make)
 	return f;
 }
 
+static void flag_drop(struct krt_engine *e, struct krt_flag *f)
+{
+	struct krt_heap *heap = &e->heap;
+
+	HASH_DELETE(hh, e->flags, f);
+	for (unsigned i = 0; i < KRT_RELEASES; i++)
+		if (f->release[i].snap)
+			krt_snapshot_unref(e->order, f->release[i].snap);
+	krt_heap_free(heap, f, sizeof(*f));
+	e->nflags--;
+}
+
 static bool satisfies(uint64_t have, uint64_t want, unsigned condition, unsigned bytes)
 {
 	if (bytes == 4) {
@@ -481,9 +502,8 @@ static bool satisfies(uint64_t have, uint64_t want, unsigned condition, unsigned
 }
 
 static void value_write(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-			uint64_t addr, uint64_t value, unsigned flags)
+			uint64_t key, uint64_t value, unsigned flags)
 {
-	uint64_t key = flag_key(e, addr);
 	struct krt_flag *f = flag_get(e, key, true);
 	struct krt_snapshot *snap = flags & CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
 					    ? NULL
@@ -503,6 +523,7 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 	f->release[at].seq = c->rec->t0;
 	f->release[at].snap = snap;
 	f->release[at].domain = s->domain;
+	f->release[at].external = s->external || s->external_own;
 	/* waits issued before */
 	for (uint32_t i = 0; i < e->value_waits; i++) {
 		struct krt_value_wait *w = &e->value_wait[i];
@@ -516,6 +537,7 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 			krt_order_wait(e->order, w->stream->domain, snap, KRT_IN_BOTH);
 			krt_waits_note(&w->stream->waits, s->domain, w->seq, c->rec->t0);
 		}
+		w->stream->external |= f->release[at].external;
 		w->stream->external_own = false;
 		for (uint32_t k = 0; k < e->value_waits; k++)
 			if (k != i && e->value_wait[k].stream == w->stream && (k < n || k > i))
@@ -525,10 +547,10 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 	e->value_waits = n;
 }
 
-static void value_wait(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-		       uint64_t addr, uint64_t value, unsigned flags, unsigned bytes)
+/* False: nothing that was seen so far satisfies it. */
+static bool value_wait(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+		       uint64_t key, uint64_t value, unsigned flags, unsigned bytes)
 {
-	uint64_t key = flag_key(e, addr);
 	struct krt_flag *f = flag_get(e, key, false);
 	struct krt_value_wait *w;
 	bool met = false;
@@ -537,20 +559,21 @@ static void value_wait(struct krt_engine *e, const struct krt_call *c, struct kr
 		if (!satisfies(f->release[i].value, value, flags, bytes))
 			continue;
 		met = true;
+		s->external |= f->release[i].external;
 		if (!f->release[i].snap)
 			continue;
 		krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
 		krt_waits_note(&s->waits, f->release[i].domain, c->rec->t0, f->release[i].seq);
 	}
 	if (met)
-		return;
+		return true;
 	/* The writer is not known yet: a later call, a kernel, the CPU, a network card. */
 	s->external_own = true;
 	if (e->value_waits >= KRT_VALUE_WAITS ||
 	    !krt_heap_grow(&e->heap, &e->value_wait, &e->value_waits_cap, e->value_waits,
 			   sizeof(*w))) {
 		s->external = true;
-		return;
+		return false;
 	}
 	w = &e->value_wait[e->value_waits++];
 	w->key = key;
@@ -560,6 +583,7 @@ static void value_wait(struct krt_engine *e, const struct krt_call *c, struct kr
 	w->seq = c->rec->t0;
 	w->stream = s;
 	s->refs++;
+	return false;
 }
 
 bool krt_flag_known(struct krt_engine *e, uint64_t addr)
@@ -598,9 +622,10 @@ static void value_op(struct krt_engine *e, const struct krt_call *c)
 	if (!s)
 		return;
 	if (c->op == KRT_OP_WRITE_VALUE) {
-		value_write(e, c, s, c->addr, c->value, c->flags);
+		value_write(e, c, s, flag_key(e, c->addr), c->value, c->flags);
 	} else if (c->op == KRT_OP_WAIT_VALUE) {
-		value_wait(e, c, s, c->addr, c->value, c->flags, krt_elem_size(c->api));
+		value_wait(e, c, s, flag_key(e, c->addr), c->value, c->flags,
+			   krt_elem_size(c->api));
 	} else {
 		CUstreamBatchMemOpParams m;
 
@@ -608,19 +633,19 @@ static void value_op(struct krt_engine *e, const struct krt_call *c)
 			memcpy(&m, (const char *)c->memops.data + at, sizeof(m));
 			switch (m.operation) {
 			case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-				value_write(e, c, s, m.writeValue.address, m.writeValue.value,
+				value_write(e, c, s, flag_key(e, m.writeValue.address), m.writeValue.value,
 					    m.writeValue.flags);
 				break;
 			case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-				value_write(e, c, s, m.writeValue.address, m.writeValue.value64,
+				value_write(e, c, s, flag_key(e, m.writeValue.address), m.writeValue.value64,
 					    m.writeValue.flags);
 				break;
 			case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-				value_wait(e, c, s, m.waitValue.address, m.waitValue.value,
+				value_wait(e, c, s, flag_key(e, m.waitValue.address), m.waitValue.value,
 					   m.waitValue.flags, 4);
 				break;
 			case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-				value_wait(e, c, s, m.waitValue.address, m.waitValue.value64,
+				value_wait(e, c, s, flag_key(e, m.waitValue.address), m.waitValue.value64,
 					   m.waitValue.flags, 8);
 				break;
 			default:
@@ -628,6 +653,86 @@ static void value_op(struct krt_engine *e, const struct krt_call *c)
 			}
 		}
 	}
+}
+
+/* --- external semaphores ------------------------------------------------------------------ */
+
+/*
+ * A signal may be waited for by anybody: another API, another process, the host.
+ * What it releases is held against nothing any more.  A wait acquires the signal
+ * of just its value, where a timeline was given it through the same handle: values
+ * only grow, so no other signal has that one.  Whatever else may satisfy a wait, a
+ * binary semaphore or another handle of the same one, is not told apart: the stream
+ * is ordered by something unseen from there on.
+ */
+#define SEMAPHORE_KEY	 (1ull << 62)
+#define SEMAPHORE_PARAMS sizeof(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS) /* a wait's too */
+#define TIMELINE_EXACT	 1 /* CU_STREAM_WAIT_VALUE_EQ */
+
+void krt_semaphore_release(struct krt_engine *e, const struct krt_stream_info *s)
+{
+	struct krt_snapshot *snap = krt_order_record(e->order, s->domain), *both;
+
+	if (snap && e->signalled) {
+		both = krt_snapshot_join(e->order, e->signalled, snap);
+		krt_snapshot_unref(e->order, snap);
+		if (!both)
+			return;
+		krt_snapshot_unref(e->order, e->signalled);
+		snap = both;
+	}
+	if (snap)
+		e->signalled = snap;
+}
+
+static bool is_timeline(uint32_t type)
+{
+	return type == CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD;
+}
+
+static void semaphore_life(struct krt_engine *e, const struct krt_call *c)
+{
+	uint64_t key = (c->out_handle ? c->out_handle : c->handle) ^ SEMAPHORE_KEY;
+	struct krt_flag *f = flag_get(e, key, false);
+	uint32_t type;
+
+	if (f)
+		flag_drop(e, f);
+	if (!c->out_handle || c->in.len < sizeof(type))
+		return;
+	memcpy(&type, c->in.data, sizeof(type));
+	if (is_timeline(type))
+		flag_get(e, key, true);
+}
+
+static void semaphores(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stream_info *s = enqueue_other(e, c);
+	uint64_t n = c->handles.len / sizeof(uint64_t), value;
+	bool met = n != 0;
+
+	if (!s)
+		return;
+	if (c->op == KRT_OP_EXT_SEM_SIGNAL)
+		krt_semaphore_release(e, s);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t key = krt_u64_at(&c->handles, i) ^ SEMAPHORE_KEY;
+
+		if (!flag_get(e, key, false) || c->sems.len < (i + 1) * SEMAPHORE_PARAMS) {
+			s->external |= c->op == KRT_OP_EXT_SEM_WAIT;
+			met = false;
+			continue;
+		}
+		memcpy(&value, (const char *)c->sems.data + i * SEMAPHORE_PARAMS, sizeof(value));
+		if (c->op == KRT_OP_EXT_SEM_SIGNAL)
+			value_write(e, c, s, key, value, 0);
+		else
+			met &= value_wait(e, c, s, key, value, TIMELINE_EXACT, 8);
+	}
+	if (c->op == KRT_OP_EXT_SEM_SIGNAL || met)
+		return;
+	s->external |= !n;
+	krt_reason(e, KRT_REASON_CONSERVATIVE, "%s", c->api->base);
 }
 
 /* --- order made outside CUDA -------------------------------------------------------- */
@@ -790,10 +895,7 @@ bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *pr
 
 static void plain_op(struct krt_engine *e, const struct krt_call *c)
 {
-	struct krt_stream_info *s = enqueue_other(e, c);
-
-	if (s && c->op == KRT_OP_EXT_SEM_WAIT)
-		s->external = true;
+	enqueue_other(e, c);
 }
 
 static void name_note(struct krt_engine *e, const struct krt_call *c)
@@ -985,11 +1087,16 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_PREFETCH_BATCH:
 	case KRT_OP_DECOMPRESS_BATCH:
 	case KRT_OP_VMM_MAP_ARRAY:
-	case KRT_OP_EXT_SEM_SIGNAL:
-	case KRT_OP_EXT_SEM_WAIT:
 	case KRT_OP_GFX_MAP:
 	case KRT_OP_GFX_UNMAP:
 		plain_op(e, c);
+		break;
+	case KRT_OP_EXT_SEM_LIFE:
+		semaphore_life(e, c);
+		break;
+	case KRT_OP_EXT_SEM_SIGNAL:
+	case KRT_OP_EXT_SEM_WAIT:
+		semaphores(e, c);
 		break;
 	default:
 		break;
@@ -1002,13 +1109,10 @@ void krt_sync_free(struct krt_engine *e)
 	struct krt_flag *f, *ftmp;
 	struct krt_token *t, *ttmp;
 
-	HASH_ITER (hh, e->flags, f, ftmp) {
-		HASH_DELETE(hh, e->flags, f);
-		for (unsigned i = 0; i < KRT_RELEASES; i++)
-			if (f->release[i].snap)
-				krt_snapshot_unref(e->order, f->release[i].snap);
-		krt_heap_free(heap, f, sizeof(*f));
-	}
+	HASH_ITER (hh, e->flags, f, ftmp)
+		flag_drop(e, f);
+	if (e->signalled)
+		krt_snapshot_unref(e->order, e->signalled);
 	for (uint32_t i = 0; i < e->value_waits; i++)
 		krt_stream_unref(&e->obj, e->value_wait[i].stream);
 	krt_heap_free(heap, e->value_wait, e->value_waits_cap * sizeof(*e->value_wait));

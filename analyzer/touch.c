@@ -16,12 +16,18 @@
 #define ROWS_MAX    (1u << 18) /* beyond, only the allocation is noted as used, and coverage says so */
 #define USERS_PRUNE 12
 
+/* A semaphore's signal came after it: whoever waits for that, in another API too, follows it. */
+static bool told_outside(const struct krt_engine *e, const struct krt_op_info *prev)
+{
+	return e->signalled && krt_snapshot_has(e->signalled, KRT_VIEW_DOC, prev->stamp);
+}
+
 bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
 		   const struct krt_stream_info *s, enum krt_finding_view *view)
 {
-	if ((prev->ctx && prev->ctx->sticky) || (s && s->ctx->sticky))
+	if ((prev->ctx && prev->ctx->sticky) || (s && s->ctx->sticky) || told_outside(e, prev))
 		return false;
-	if (s && prev->stream != s && (s->external || s->external_own))
+	if (s && prev->stream != s && (s->external || s->external_own || prev->external))
 		return false;
 	if (!s && krt_host_function_orders(e, prev))
 		return false;
@@ -43,7 +49,8 @@ bool krt_unordered_read(struct krt_engine *e, const struct krt_touch *t,
 	if (t->read[KRT_VIEW_DOC] < KRT_READ_AT_CALL && t->read[KRT_VIEW_OBS] < KRT_READ_AT_CALL)
 		return krt_unordered(e, prev, t->stream, view);
 	if ((prev->ctx && prev->ctx->sticky) || t->stream->ctx->sticky || t->stream->external ||
-	    t->stream->external_own)
+	    t->stream->external_own || (prev->external && prev->stream != t->stream) ||
+	    told_outside(e, prev))
 		return false;
 	for (int v = 0; v < KRT_VIEWS; v++)
 		before[v] = t->read[v] >= KRT_READ_AT_CALL

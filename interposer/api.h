@@ -98,6 +98,8 @@
 	X(IN_ATTR_IDX)                    /* u64[NATTRS] */                                 \
 	X(IN_OPS3D)                       /* CUDA_MEMCPY3D_BATCH_OP[numOps], 112 each */    \
 	X(IN_MEMOPS)                      /* CUstreamBatchMemOpParams[COUNT], 48 each */    \
+	X(IN_HANDLES)                     /* u64[COUNT] */                                  \
+	X(IN_SEMS)                        /* parameters of a semaphore[COUNT], 144 each */  \
 	X(IN_ACCESS)                      /* CUmemAccessDesc[COUNT], 12 each */             \
 	X(IN_LAUNCH)                      /* CUlaunchConfig (56), then its attrs (72 each) */ \
 	X(IN_LAUNCH_LIST)                 /* CUDA_LAUNCH_PARAMS[numDevices] */              \

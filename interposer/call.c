@@ -144,6 +144,8 @@ bool krt_call_open(void)
 			case KRT_ROLE_IN_ATTR_IDX:
 			case KRT_ROLE_IN_OPS3D:
 			case KRT_ROLE_IN_MEMOPS:
+			case KRT_ROLE_IN_HANDLES:
+			case KRT_ROLE_IN_SEMS:
 			case KRT_ROLE_IN_ACCESS:
 			case KRT_ROLE_IN_LAUNCH:
 			case KRT_ROLE_IN_LAUNCH_LIST:
@@ -271,10 +273,15 @@ static void capture_in(struct krt_call *c, const struct plan *p)
 		case KRT_ROLE_IN_DSTS:
 		case KRT_ROLE_IN_SRCS:
 		case KRT_ROLE_IN_SIZES:
+		case KRT_ROLE_IN_HANDLES:
 			copy_array(c, i, value(p, c->args, p->count), 8);
 			break;
 		case KRT_ROLE_IN_MEMOPS:
 			copy_array(c, i, value(p, c->args, p->count), sizeof(CUstreamBatchMemOpParams));
+			break;
+		case KRT_ROLE_IN_SEMS: /* a wait's have the same size */
+			copy_array(c, i, value(p, c->args, p->count),
+				   sizeof(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS));
 			break;
 		case KRT_ROLE_IN_ACCESS:
 			copy_array(c, i, value(p, c->args, p->count), sizeof(CUmemAccessDesc));

@@ -66,6 +66,7 @@ static void check(const char *symbol, shape s, unsigned argc, const arg *a)
 		switch (a[i].role) {
 		case KRT_ROLE_IN_STRING: case KRT_ROLE_IN_DSTS: case KRT_ROLE_IN_SRCS: case KRT_ROLE_IN_SIZES:
 		case KRT_ROLE_IN_ATTRS: case KRT_ROLE_IN_ATTR_IDX: case KRT_ROLE_IN_OPS3D: case KRT_ROLE_IN_MEMOPS:
+		case KRT_ROLE_IN_HANDLES: case KRT_ROLE_IN_SEMS:
 		case KRT_ROLE_IN_LAUNCH: case KRT_ROLE_IN_LAUNCH_LIST: case KRT_ROLE_PARAMS: case KRT_ROLE_EXTRA:
 			break;
 		default:

@@ -20,7 +20,7 @@
  *   OPTIONS: ...              KRTSAN_OPTIONS of every run
  *   VERDICT: inconclusive "reason"   the coverage names the reason
  *   MAY-SKIP: ...             exit code 77 is fine: the machine lacks something
- *   SIM-ONLY: ...             its times are those of the virtual clock: not run on a GPU
+ *   SIM-ONLY: ...             not run on a GPU: its times are those of the virtual clock, or ...
  *   UNSTABLE: ...             counts or stacks may differ between two runs
  *   SOURCE: ...               where the case comes from
  *

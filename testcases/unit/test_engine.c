@@ -972,6 +972,162 @@ Test(trap, t19_other_value)
 	expect(&w, "RACE-RAW:error:1");
 }
 
+/* What the waiting stream does in between is behind the write, though called before. */
+SILENT(t19_between_wait_and_write)
+{
+	alloc(w, DEV + 0x10000, 64);
+	call(w, cuStreamWaitValue32_v2, A(S2), A(DEV + 0x10000), A(5), A(1));
+	rd(w, S2);
+	wr(w, S1);
+	call(w, cuStreamWriteValue32_v2, A(S1), A(DEV + 0x10000), A(5), A(0));
+}
+
+#define SEM1 0x51ull
+#define SEM2 0x52ull
+
+static void import_semaphore(struct world *w, uint64_t sem, uint32_t type)
+{
+	uint32_t desc[24] = {type};
+
+	call_begin(w, KRT_API_cuImportExternalSemaphore, A(0), A(0));
+	call_blob(w, 1, KRT_BLOB_BYTES, desc, sizeof(desc));
+	call_out(w, 0, sem);
+	call_end(w, 0);
+}
+
+static void semaphore(struct world *w, bool signal, uint64_t sem, uint64_t value, uint64_t s)
+{
+	uint64_t params[18] = {value};
+
+	call_begin(w, signal ? KRT_API_cuSignalExternalSemaphoresAsync : KRT_API_cuWaitExternalSemaphoresAsync,
+		   A(0), A(0), A(1), A(s));
+	call_blob(w, 0, KRT_BLOB_BYTES, &sem, sizeof(sem));
+	call_blob(w, 1, KRT_BLOB_BYTES, params, sizeof(params));
+	call_end(w, 0);
+}
+
+static void timeline(struct world *w)
+{
+	import_semaphore(w, SEM1, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD);
+	import_semaphore(w, SEM2, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD);
+}
+
+SILENT(semaphore_signal_then_wait)
+{
+	timeline(w);
+	wr(w, S1);
+	semaphore(w, true, SEM1, 1, S1);
+	semaphore(w, false, SEM1, 1, S2);
+	rd(w, S2);
+}
+
+SILENT(semaphore_wait_then_signal)
+{
+	timeline(w);
+	semaphore(w, false, SEM1, 1, S2);
+	rd(w, S2);
+	wr(w, S1);
+	semaphore(w, true, SEM1, 1, S1);
+	rd(w, S2);
+}
+
+SILENT(semaphore_by_another_handle)
+{
+	timeline(w);
+	wr(w, S1);
+	semaphore(w, true, SEM2, 1, S1);
+	semaphore(w, false, SEM1, 1, S2);
+	rd(w, S2);
+	sync_stream(w, S2);
+	call(w, cuMemFree_v2, A(DEV));
+}
+
+SILENT(semaphore_binary)
+{
+	import_semaphore(w, SEM1, CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD);
+	wr(w, S1);
+	call(w, cuSignalExternalSemaphoresAsync, A(0), A(0), A(1), A(S1));
+	call(w, cuWaitExternalSemaphoresAsync, A(0), A(0), A(1), A(S2));
+	rd(w, S2);
+}
+
+/* Who signals may itself have waited for something unseen. */
+SILENT(semaphore_through_an_unseen_one)
+{
+	timeline(w);
+	semaphore(w, false, SEM2, 7, S2);
+	semaphore(w, true, SEM1, 1, S2);
+	wr(w, S3);
+	semaphore(w, false, SEM1, 1, S1);
+	rd(w, S1);
+	record(w, E1, S1);
+	sync_event(w, E1);
+	call(w, cuMemFree_v2, A(DEV));
+}
+
+/* Another API waits for it, and the program for that. */
+SILENT(semaphore_for_others)
+{
+	timeline(w);
+	wr(w, S1);
+	semaphore(w, true, SEM1, 1, S1);
+	call(w, cuMemFree_v2, A(DEV));
+}
+
+Test(order, semaphore_of_another_stream)
+{
+	struct world w;
+
+	open3(&w);
+	timeline(&w);
+	semaphore(&w, true, SEM1, 1, S1);
+	wr(&w, S3);
+	semaphore(&w, false, SEM1, 1, S2);
+	rd(&w, S2);
+	expect(&w, "RACE-RAW:error:1");
+}
+
+Test(order, semaphore_work_behind_the_signal)
+{
+	struct world w;
+
+	open3(&w);
+	timeline(&w);
+	semaphore(&w, true, SEM1, 1, S1);
+	wr(&w, S1);
+	semaphore(&w, false, SEM1, 1, S2);
+	rd(&w, S2);
+	expect(&w, "RACE-RAW:error:1");
+}
+
+Test(order, semaphore_before_the_wait)
+{
+	struct world w;
+
+	open3(&w);
+	timeline(&w);
+	wr(&w, S1);
+	rd(&w, S2);
+	semaphore(&w, false, SEM1, 1, S2);
+	expect(&w, "RACE-RAW:error:1");
+}
+
+/* Destroyed, and the handle given to another one: what the first was told is not the second's. */
+Test(order, semaphore_handle_again)
+{
+	struct world w;
+
+	open3(&w);
+	timeline(&w);
+	semaphore(&w, true, SEM1, 1, S1);
+	call(&w, cuDestroyExternalSemaphore, A(SEM1));
+	timeline(&w);
+	wr(&w, S3);
+	semaphore(&w, false, SEM1, 1, S2);
+	rd(&w, S2);
+	expect(&w, "");
+}
+
 SILENT(t21)
 {
 	call_begin(w, KRT_API_cuIpcOpenMemHandle_v2, A(0), A(0), A(1));
