@@ -1049,6 +1049,39 @@ void krt_graph_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 		free_use(e, op, s, u, mem, rule);
 }
 
+void krt_graph_free_unknown(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
+			    struct krt_mem *mem)
+{
+	uint64_t from = krt_mem_key(mem, mem->node.key), end = from + mem->size;
+
+	if (!e->judge || e->exiting)
+		return;
+	for (struct krt_fgroup *g = mem->space->graphs; g; g = g->next) {
+		struct krt_footprint *f = g->fp;
+		struct krt_pair p = {.rule = KRT_RULE_FREE_IN_USE};
+		struct hit h;
+
+		if (!f->flight || f->flight == op || !krt_unordered(e, f->flight, s, &p.view))
+			continue;
+		h = conflict(e, g, KRT_ACC_WRITE, true, false, from, end);
+		if (h.confidence == NO_CONFLICT)
+			continue;
+		p.confidence = (enum krt_confidence)h.confidence;
+		p.cur = op;
+		p.prev = f->flight;
+		p.cur_what = "free";
+		p.prev_what = krt_what_of(kind_of(h.list));
+		p.cur_know = KRT_KNOW_API;
+		p.prev_know = h.seg->know;
+		p.mem = mem;
+		p.from = krt_mem_addr(mem, higher(from, h.seg->from));
+		p.end = krt_mem_addr(mem, lower(end, h.seg->end));
+		p.prev_fp = f;
+		p.prev_node = h.seg->node;
+		krt_pair_add(e, &p);
+	}
+}
+
 void krt_graph_flights(struct krt_engine *e, const struct krt_owner *o, krt_graph_flight_fn *fn,
 		       void *user)
 {

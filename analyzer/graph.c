@@ -149,11 +149,20 @@ void krt_graph_memory_ends(struct krt_engine *e, const struct krt_call *c, struc
 	if (!bytes || bytes > UINT64_MAX - addr || krt_piece_at(e, addr, addr + bytes, &to) ||
 	    to < addr + bytes)
 		return;
-	m = krt_mem_add(&e->mem, addr, bytes, KRT_MEM_POOL, NULL, 0, NULL);
+	/* where its accesses are */
+	m = krt_mem_add(&e->mem, addr, bytes, KRT_MEM_POOL, &e->mem.unknown_space, addr, NULL);
 	if (!m)
 		return;
 	m->made = made;
 	m->of_graph = true;
+	if (s) {
+		krt_touch_free(e, op, s, m, KRT_RULE_FREE_IN_USE);
+		krt_graph_free_unknown(e, op, s, m);
+		krt_pairs_flush(e);
+	}
+	/* the next life has nothing to do with this one */
+	krt_ranges_clear(&e->heap, &m->space->sure, addr, addr + bytes);
+	krt_ranges_clear(&e->heap, &m->space->may, addr, addr + bytes);
 	m->free_external = s && (s->external || s->external_own);
 	krt_mem_retire(&e->mem, m, c, op);
 }

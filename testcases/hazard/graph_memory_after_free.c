@@ -2,12 +2,16 @@
 /*
  * A graph allocates memory and leaves it behind, for the stream to use. It is read once
  * more after another graph's launch has freed it; "freed": after cuMemFreeAsync. Each
- * launch makes it anew. Fixed: read first.
+ * launch makes it anew. "other": it is freed on a stream that does not wait for the
+ * launch. Fixed: read first.
  * EXPECT: KRT-UAF-STREAM error certain both count=2
  * MENTIONS: KRT-UAF-STREAM "cuGraphLaunch"
  * ARGS: freed
  * EXPECT: KRT-UAF-STREAM error certain both count=2
  * MENTIONS: KRT-UAF-STREAM "cuMemFreeAsync"
+ * ARGS: other
+ * EXPECT: KRT-FREE-IN-USE error certain both count=1
+ * MENTIONS: KRT-FREE-IN-USE "cuGraphLaunch"
  * EXPECT-FIXED: none
  */
 #include "prog.h"
@@ -25,9 +29,10 @@ static CUgraphExec instantiated(CUgraph graph)
 
 int main(int argc, char **argv)
 {
-	(void)argv;
+	bool other = argc > 1 && !strcmp(argv[1], "other");
+
 	prog_start();
-	CUstream s = stream_nb("s");
+	CUstream s = stream_nb("s"), t = stream_nb("t");
 	CUdeviceptr out = device_u32("out", N), left;
 	CUgraphExec make, end = NULL;
 	CUgraphNode node;
@@ -44,7 +49,12 @@ int main(int argc, char **argv)
 	}
 	make = instantiated(graph);
 
-	for (int i = 0; i < ROUNDS; i++) {
+	if (other) {
+		CU(cuGraphLaunch(make, s));
+		CU(cuMemFreeAsync(left, t));
+		CU(cuCtxSynchronize());
+	}
+	for (int i = 0; i < ROUNDS && !other; i++) {
 		CU(cuGraphLaunch(make, s));
 		CU(cuMemcpyDtoDAsync(out, left, 4 * N, s));
 #ifdef FIXED
