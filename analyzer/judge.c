@@ -421,6 +421,7 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 			char *home, size_t home_len)
 {
 	const struct krt_block *old = p->owner;
+	const struct krt_pool *from = old ? old->pool : NULL, *to = b ? b->pool : NULL;
 	const struct krt_stream_info *s =
 		old && old->alloc_op ? old->alloc_op->stream : NULL;
 
@@ -428,8 +429,10 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 		f->handed_by = krt_api_text(b->made.api);
 		f->handed_seq = b->made.seq;
 	}
-	if (b && b->pool)
-		f->pool = b->pool->name;
+	if (to || from)
+		f->pool = to ? to->name : from->name;
+	if (to && from && to != from)
+		f->former_pool = from->name;
 	if (!old && b && b->came_back.seq && b->came_back.seq < p->prev->seq) {
 		f->stale = true;
 		f->freed_by = krt_api_text(b->came_back.api);
@@ -439,8 +442,6 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 		return;
 	f->former = true;
 	f->destroyed = old->destroyed;
-	if (old->pool && old->pool->name)
-		f->pool = old->pool->name;
 	if (old->freed.seq) {
 		f->freed_by = krt_api_text(old->freed.api);
 		f->freed_seq = old->freed.seq;

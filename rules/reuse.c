@@ -72,7 +72,7 @@ static void fix(const struct krt_facts *f, struct krt_words *w)
 void krt_words_reuse(const struct krt_facts *f, struct krt_words *w)
 {
 	const struct krt_side *c = &f->cur, *p = &f->prev;
-	char bytes[256], who[160] = "", back[160] = "";
+	char bytes[256], who[160] = "", to[128] = "", back[256] = "";
 	size_t at;
 
 	krt_words_bytes(f, bytes, sizeof(bytes));
@@ -82,8 +82,11 @@ void krt_words_reuse(const struct krt_facts *f, struct krt_words *w)
 			 f->pool ? "\"" : "", f->former || f->stale ? " again" : "", f->handed_seq);
 	else if (f->pool)
 		snprintf(who, sizeof(who), " of pool \"%s\"", f->pool);
+	if (f->former_pool)
+		snprintf(to, sizeof(to), " to pool \"%.100s\"", f->former_pool);
 	if (f->freed_by)
-		snprintf(back, sizeof(back), " (%s #%" PRIu64 ")", f->freed_by, f->freed_seq);
+		snprintf(back, sizeof(back), "%s (%s #%" PRIu64 ")", f->former ? to : "", f->freed_by,
+			 f->freed_seq);
 	snprintf(w->message, sizeof(w->message),
 		 "%s #%" PRIu64 "%s%s %s %s%s, while %s #%" PRIu64 " on %s, %s%s, %s them", c->api,
 		 c->seq, c->host ? "" : " on ", c->host ? "" : c->stream, uses(c), bytes, who,

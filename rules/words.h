@@ -144,7 +144,7 @@ struct krt_facts {
 	int result;		/* of a call that failed */
 	bool context_gone;	/* UNFINISHED: the stream went with its context */
 	/* REUSE_RACE, and a use of a block that was given back */
-	const char *pool;		     /* its name, or NULL */
+	const char *pool, *former_pool;      /* names; NULL: none, and of the second where it is the same */
 	const char *handed_by, *freed_by;    /* the hand-over, the return; NULL: none, not told */
 	uint64_t handed_seq, freed_seq;
 	const char *home; /* the stream that the former owner's block was for, or NULL */
