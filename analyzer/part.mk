@@ -22,13 +22,14 @@ $(O)/libkrtcore.a: $(CORE_OBJ)
 # --- end of libkrtcore.a -------------------------------------------------------
 
 # --- krtsan: the command line ----------------------------------------------------
-# Runs on any machine with libc: elfutils, its decompressors and the C++ demangler
-# go in statically.
+# Runs on any machine with libc: elfutils, its decompressors, those of module images
+# and the C++ demangler go in statically.
 CLI_SRC := analyzer/main.c $(wildcard analyzer/cmd_*.c)
 CLI_OBJ := $(CLI_SRC:%.c=$(O)/core/%.o)
 DW_LIBS := -l:libdw.a -l:libelf.a -l:libz.a -l:liblzma.a -l:libbz2.a -l:libstdc++.a
+IMAGE_LIBS := -l:liblz4.a -l:libzstd.a
 ALL += $(O)/krtsan
-DEPS += libstdc++-12-dev
+DEPS += libstdc++-12-dev liblz4-dev
 
 $(CLI_OBJ): $(O)/core/%.o: %.c
 	$(call msg,CC,$<)
@@ -37,5 +38,5 @@ $(CLI_OBJ): $(O)/core/%.o: %.c
 
 $(O)/krtsan: $(CLI_OBJ) $(O)/libkrtcore.a
 	$(call msg,LD,$@)
-	$(Q)$(CC) $(OPT) -pie $(LDFLAGS) -Wl,--gc-sections -Wl,-z,relro,-z,now -o $@ $^ $(DW_LIBS)
+	$(Q)$(CC) $(OPT) -pie $(LDFLAGS) -Wl,--gc-sections -Wl,-z,relro,-z,now -o $@ $^ $(DW_LIBS) $(IMAGE_LIBS)
 # --- end of krtsan ---------------------------------------------------------------

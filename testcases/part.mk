@@ -53,7 +53,9 @@ unit-valgrind: $(UNIT_BINS) $(UNIT_PLANTED)
 UNIT_CFLAGS_json = -DKRT_SCHEMA='"$(CURDIR)/reports/schema/krtsan-report-1.json"'
 UNIT_LIBS_json = -lcjson
 UNIT_LIBS_symbols = $(DW_LIBS)
-UNIT_LIBS_session = $(DW_LIBS)
+UNIT_LIBS_session = $(DW_LIBS) $(IMAGE_LIBS)
+UNIT_CFLAGS_image = -DIMAGES='"$(CURDIR)/testcases/images"'
+UNIT_LIBS_image = $(IMAGE_LIBS)
 # --- end of unit tests of reader, symbols and reports ----------------------------
 # --- unwinder, module map, heap hooks -------------------------------------------
 # testcases/unwind: the unwinder in a library of its own against libgcc's.
