@@ -163,7 +163,7 @@ enum krt_api_id {
 
 struct krt_arg {
 	uint8_t role;    /* enum krt_role */
-	uint8_t width;   /* see KRT_ROLES */
+	uint16_t width;  /* see KRT_ROLES */
 	const char *name;
 };
 
