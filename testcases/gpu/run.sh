@@ -140,6 +140,8 @@ PY
 bench)
 	"$B/testcases/gpu-bench" >/dev/null # clocks up
 	testcases/bench/cost.sh --rounds=6 "ns per call" "$B/testcases/gpu-bench" 500 20
+	testcases/bench/graph_launch.sh --gpu "$B" 100
+	want $? 0 "launch of many nodes" ""
 	;;
 torchbench)
 	testcases/bench/cost.sh --rounds=3 "us per step" python3 testcases/gpu/train.py 150 bench
