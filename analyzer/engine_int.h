@@ -220,6 +220,7 @@ struct krt_engine {
 	uint64_t graphs_unwaited, graph_waits; /* graph launches since whose predecessor nobody had
 						  waited; host_waits_done at the last */
 	struct krt_stamp enqueued, work_stamp; /* newest operation, newest of those counted in work */
+	bool settled;	/* the wait in hand: the newest work was done before it */
 	uint64_t lucky; /* queries that succeeded at once and told the host something */
 	uint32_t hot_count, waiting_lane; /* the lane that waited, + 1; UINT32_MAX: several */
 	bool times;			/* calls carry times */

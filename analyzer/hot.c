@@ -81,6 +81,7 @@ struct krt_hot {
 	char *target;
 	bool several;
 	uint64_t edges, added; /* waits that can add order, and those that did */
+	uint64_t edge_first, edge_ns; /* the first one's ticket; time in them */
 	uint64_t lucky;	       /* e->lucky at the last */
 	uint64_t followed;     /* a copy by a sync, a sync by the free of what is allocated again */
 	/* a copy to the host just before */
@@ -170,12 +171,19 @@ void krt_hot_pass(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
 	bool query = c->op == KRT_OP_STREAM_QUERY || c->op == KRT_OP_EVENT_QUERY;
+	struct krt_stamp newest;
 
 	e->site = NULL;
 	e->place = NULL;
+	e->settled = false;
 	e->times |= c->rec->start_ns != 0;
 	if (!l || !c->ok || shapeless(c))
 		return;
+	if (query || c->op == KRT_OP_EVENT_SYNC || c->op == KRT_OP_STREAM_SYNC ||
+	    c->op == KRT_OP_CTX_SYNC) {
+		newest = krt_hot_newest(e, c);
+		e->settled = newest.domain && krt_order_before_host(e->order, KRT_VIEW_OBS, newest);
+	}
 	e->site = site_get(e, c);
 	e->place = e->site ? place_get(e, c) : NULL;
 	if (!e->place || query) /* part of the loop's shape when it ends a polling loop */
@@ -500,9 +508,17 @@ static bool by_chance(const struct krt_engine *e, const struct krt_call *c, stru
 	       (ev ? ev->lane != c->lane : s && s->lane != c->lane);
 }
 
+static void edge(struct krt_hot *h, const struct krt_call *c)
+{
+	if (!h->edges++)
+		h->edge_first = c->rec->t0;
+	h->edge_ns += c->rec->took_ns;
+}
+
 static void synced(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
 		   const struct krt_event_info *ev, bool added, struct krt_lane *l)
 {
+	bool pageable = l->hot.pageable;
 	struct krt_hot *h;
 
 	krt_pace_end(e, c, true);
@@ -518,10 +534,17 @@ static void synced(struct krt_engine *e, const struct krt_call *c, const struct 
 	l->hot.synced = h;
 	if (!h)
 		return;
-	/* with work in flight that was enqueued later the device does not run dry */
-	count(e, c, h, krt_order_before_host(e->order, KRT_VIEW_OBS, krt_hot_newest(e, c)));
+	/*
+	 * With work in flight that was enqueued later the device does not run dry; nor is
+	 * it this wait that lets it where all was known to be done before, unless from
+	 * such a copy or from a lucky query.
+	 */
+	count(e, c, h,
+	      (!e->settled || pageable || h->lucky != e->lucky) &&
+		      krt_order_before_host(e->order, KRT_VIEW_OBS, krt_hot_newest(e, c)));
 	target(e, h, s, ev);
-	h->edges += c->op != KRT_OP_STREAM_QUERY && c->op != KRT_OP_EVENT_QUERY;
+	if (c->op != KRT_OP_STREAM_QUERY && c->op != KRT_OP_EVENT_QUERY)
+		edge(h, c);
 	h->added += by_chance(e, c, h, s, ev) || added;
 	if (l->hot.fetched)
 		fetched(h, l);
@@ -547,7 +570,7 @@ void krt_hot_wait(struct krt_engine *e, const struct krt_call *c, const struct k
 		return;
 	count(e, c, h, true);
 	target(e, h, s, ev);
-	h->edges++;
+	edge(h, c);
 	h->added += by_chance(e, c, h, NULL, ev) || added;
 }
 
@@ -644,10 +667,12 @@ void krt_hot_gone(struct krt_engine *e, const struct krt_call *c, enum krt_made_
 		if (l)
 			l->hot.synced = NULL;
 		h->gone++;
-		h->gone_seq = c->rec->t0;
-		h->gone_stack = c->rec->stack;
-		h->gone_api = c->rec->api;
 		h->gone_ns += c->rec->took_ns;
+		if (!h->count) { /* the one before what is told as the first */
+			h->gone_seq = c->rec->t0;
+			h->gone_stack = c->rec->stack;
+			h->gone_api = c->rec->api;
+		}
 	}
 	HASH_DELETE(hh, e->made, m);
 	krt_heap_free(heap, m, sizeof(*m));
@@ -688,10 +713,12 @@ static void hot_finding(struct krt_engine *e, const struct krt_site *s, enum krt
 		[KRT_RULE_PERF_REDUNDANT_SYNC] = "wait",
 	};
 	const struct krt_hot *h = s->hot;
+	bool redundant = rule == KRT_RULE_PERF_REDUNDANT_SYNC; /* all calls, not the hot ones */
+	uint64_t times = redundant ? h->edges : h->count;
 	const struct krt_kernel_info *k =
 		h->fetches ? krt_kernel_get(&e->obj, h->fetched_kernel) : NULL;
 	struct krt_hot_facts hot = {
-		.cost = {.times = h->count,
+		.cost = {.times = times,
 			 .rounds = rounds,
 			 .submit_ns = KRT_UNKNOWN,
 			 .blocked_ns = KRT_UNKNOWN,
@@ -705,7 +732,7 @@ static void hot_finding(struct krt_engine *e, const struct krt_site *s, enum krt
 	struct krt_facts f = {.rule = rule,
 			      .confidence = KRT_CERTAIN,
 			      .view = KRT_BOTH_VIEWS,
-			      .times = h->count,
+			      .times = times,
 			      .rounds = rounds,
 			      .hot = &hot};
 	struct krt_finding shape;
@@ -713,7 +740,7 @@ static void hot_finding(struct krt_engine *e, const struct krt_site *s, enum krt
 	hot.dry_ns = krt_pace_cost(e, s, &hot.cost);
 	if (e->times) {
 		hot.cost.submit_ns = h->submit_ns;
-		hot.cost.blocked_ns = h->blocked_ns + h->gone_ns;
+		hot.cost.blocked_ns = redundant ? h->edge_ns : h->blocked_ns + h->gone_ns;
 	}
 	if (h->fetches * 2 > h->count) {
 		hot.fetched = h->fetched;
@@ -726,7 +753,7 @@ static void hot_finding(struct krt_engine *e, const struct krt_site *s, enum krt
 	shape.current.what = f.cur.what = what[rule];
 	shape.current.api = f.cur.api = krt_api[s->api].base;
 	shape.current.stream = f.cur.stream = "host";
-	shape.current.sequence = f.cur.seq = h->first;
+	shape.current.sequence = f.cur.seq = redundant ? h->edge_first : h->first;
 	shape.current.stack_id = s->stack;
 	shape.current.knowledge = "api";
 	if (h->gone_seq) {
@@ -772,7 +799,7 @@ static void judge(struct krt_engine *e, const struct krt_site *s, const struct k
 	if (h->edges >= e->cfg.hot_min && !h->added)
 		HASH_FIND(hh, needed, &s->code, sizeof(s->code), n);
 	if (h->edges >= e->cfg.hot_min && !h->added && !n) {
-		hot_finding(e, s, KRT_RULE_PERF_REDUNDANT_SYNC, more(rounds, h->count));
+		hot_finding(e, s, KRT_RULE_PERF_REDUNDANT_SYNC, more(rounds, h->edges));
 		return;
 	}
 	if (h->followed * 2 > h->count && h->fetches * 2 <= h->count)

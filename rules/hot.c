@@ -139,7 +139,9 @@ static void redundant(const struct krt_facts *f, const struct krt_hot_facts *h, 
 		 f->times, f->cur.api, f->cur.seq, h->target ? h->target : "it");
 	spent(w, "the calls", h->cost.blocked_ns);
 	snprintf(w->fix, sizeof(w->fix),
-		 "leave it out, unless something that krtsan does not see relies on it");
+		 "leave it out as long as what comes before orders the same (where another note "
+		 "tells to remove that one, keep this), unless something that krtsan does not "
+		 "see relies on it");
 	snprintf(w->exists, sizeof(w->exists), "all of it, before the call");
 }
 

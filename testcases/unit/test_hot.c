@@ -668,6 +668,20 @@ static void sync_twice(struct world *w)
 	}
 }
 
+/* work is in flight behind the second wait, which is for what the first had waited for */
+static void wait_again_with_work(struct world *w)
+{
+	for (int i = 0; i < 20; i++) {
+		kernel_at(w, KERNEL, 1);
+		w->stack = RECORD;
+		record(w, E1, S1);
+		sync_at(w, SYNC);
+		kernel_at(w, KERNEL, 2);
+		w->stack = OTHER;
+		call(w, cuEventSynchronize, A(E1));
+	}
+}
+
 /* the other thread records, or waits now and then */
 static void with_other_thread(struct world *w)
 {
@@ -764,6 +778,7 @@ Test(hot, rules)
 		{module_each_round, "PERF-CHURN:note:1"},
 		{wait_for_itself, "PERF-REDUNDANT-SYNC:note:1"},
 		{sync_twice, "PERF-SYNC-HOT:note:1 PERF-REDUNDANT-SYNC:note:1"},
+		{wait_again_with_work, "PERF-SYNC-HOT:note:1 PERF-REDUNDANT-SYNC:note:1"},
 		{with_other_thread, ""},
 		{beside_other_thread, ""},
 		{once_of_use, ""},
@@ -831,6 +846,26 @@ Test(hot, alloc_cost)
 	expect_cost(&f->cost, 16, 17, 16 * 6000, 16 * 10000 + 17 * 90000);
 	cr_expect(strstr(f->message, "512 bytes each time; 1530 us in cuMemFree"), "%s", f->message);
 	cr_expect_str_eq(f->previous.api, "cuMemFree");
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
+Test(hot, redundant_cost)
+{
+	struct world w;
+	struct krt_report *r;
+	const struct krt_finding *f = NULL;
+
+	open_sites(&w);
+	wait_again_with_work(&w);
+	r = world_report(&w);
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->finding[i].rule == KRT_RULE_PERF_REDUNDANT_SYNC)
+			f = &r->finding[i];
+	cr_assert(f);
+	cr_expect(strstr(f->message, "none of the 20 calls of cuEventSynchronize"), "%s", f->message);
+	cr_expect_eq(f->cost.times, 20);
+	cr_expect_neq(f->current.sequence, 0);
 	krt_report_destroy(r);
 	krt_engine_destroy(w.e);
 }
