@@ -68,8 +68,8 @@ static void edge_fix(const struct krt_facts *f, struct krt_words *w)
 	if (k->captured)
 		snprintf(w->fix, sizeof(w->fix),
 			 "while capturing, record an event behind #%" PRIu64
-			 " and make the stream of #%" PRIu64 " wait for it before that",
-			 f->prev.seq, f->cur.seq);
+			 " and make the stream of #%" PRIu64 " wait for it before #%" PRIu64,
+			 f->prev.seq, f->cur.seq, f->cur.seq);
 	else
 		snprintf(w->fix, sizeof(w->fix),
 			 "add the edge: cuGraphAddDependencies from %s to %s, or name the one as a "
@@ -81,8 +81,8 @@ static void edge_order(const struct krt_facts *f, struct krt_words *w)
 {
 	snprintf(w->exists, sizeof(w->exists),
 		 "none: nodes without a path between them run in any order, or together");
-	snprintf(w->missing, sizeof(w->missing), "an edge from %s to %s", f->prev.stream,
-		 f->cur.stream);
+	snprintf(w->missing, sizeof(w->missing), "an edge from %s (#%" PRIu64 ") to %s (#%" PRIu64 ")",
+		 f->prev.stream, f->prev.seq, f->cur.stream, f->cur.seq);
 }
 
 void krt_words_wait(const struct krt_facts *f, struct krt_words *w)
