@@ -91,7 +91,7 @@ static void dashes(char *s)
 static int unknown(const struct krt_usage *u, const char *arg, const char *name)
 {
 	const char *best = NULL;
-	unsigned least = 4;
+	unsigned least = 1 + (unsigned)strlen(name) / 3; /* more is another word */
 
 	for (const struct krt_flag *f = u->flags; f && f->name; f++)
 		if (f->name[1] && distance(name, f->name) < least) {
@@ -134,9 +134,11 @@ static void help(const struct krt_usage *u)
 		const struct krt_option_row *r = &krt_option_rows[i];
 		char name[NAME_MAX_LEN + 16];
 
+		if (u->recorded && r->scope == KRT_SCOPE_LIB)
+			continue;
 		snprintf(name, sizeof(name), "--%s=", r->name);
 		dashes(name);
-		printf("  %-16s%-8s %s\n", name, *r->def ? r->def : "''", r->help);
+		printf("  %-20s%-8s %s\n", name, *r->def ? r->def : "''", r->help);
 	}
 }
 
@@ -235,7 +237,9 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 		}
 		if (krt_options_set(o, row->name, strlen(row->name), value, strlen(value), err,
 				    sizeof(err))) {
-			krt_fail("%s: --%.*s: %s", u->command, (int)n, arg, err);
+			/* the message names the option again */
+			krt_fail("%s: --%.*s=%s: %s", u->command, (int)n, arg, value,
+				 err + strlen(row->name) + 2);
 			return -1;
 		}
 	}

@@ -44,6 +44,7 @@ struct krt_usage {
 	const char *command, *args, *about;
 	const struct krt_flag *flags; /* ends with a NULL name */
 	bool options;                 /* takes --name=value of options.def */
+	bool recorded;                /* help is silent of those that only a recording obeys */
 };
 
 /*

@@ -37,6 +37,7 @@ static const struct krt_usage usage = {
 		 "--require=complete; 0; 125: the trace cannot be read, or not to its end.",
 	.flags = flags,
 	.options = true,
+	.recorded = true,
 };
 
 /*

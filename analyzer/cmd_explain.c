@@ -17,8 +17,18 @@ static const struct krt_usage usage = {
 static void list(FILE *f)
 {
 	for (unsigned i = 0; i < KRT_NR_RULES; i++)
-		fprintf(f, "  %-24s %-8s %s\n", krt_rules[i].id, krt_level_name(krt_rules[i].level),
+		fprintf(f, "  %-26s %-8s %s\n", krt_rules[i].id, krt_level_name(krt_rules[i].level),
 			krt_rules[i].title);
+}
+
+/* KRT- may be left out. */
+static const struct krt_rule *rule(const char *name)
+{
+	const struct krt_rule *r = krt_rule_by_id(name);
+	char id[64];
+
+	snprintf(id, sizeof(id), "KRT-%s", name);
+	return r ? r : krt_rule_by_id(id);
 }
 
 int krt_cmd_explain(int argc, char **argv)
@@ -30,7 +40,7 @@ int krt_cmd_explain(int argc, char **argv)
 	if (next == argc)
 		list(stdout);
 	for (int i = next; i < argc; i++) {
-		const struct krt_rule *r = krt_rule_by_id(argv[i]);
+		const struct krt_rule *r = rule(argv[i]);
 
 		if (!r) {
 			krt_fail("explain: %s: no such rule; known are:", argv[i]);

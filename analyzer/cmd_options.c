@@ -87,8 +87,9 @@ int krt_cmd_options(int argc, char **argv)
 
 		text_of(o, r, value, sizeof(value));
 		if (!as_json) {
-			printf("%s=%s\n    %s (default '%s'; %s)\n", r->name, value, r->help,
-			       r->def, scope[r->scope]);
+			printf("%s=%s\n    %s (default %s%s)\n", r->name, value, r->help,
+			       *r->def ? r->def : "empty",
+			       r->scope == KRT_SCOPE_LIB ? "; while the program runs" : "");
 			continue;
 		}
 		krt_json_open_flat(&j, NULL, '{');

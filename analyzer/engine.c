@@ -421,8 +421,12 @@ static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r, unsi
 	case KRT_MARK_TIMING:
 		e->timing |= (r->value & 255) == KRT_TIMING_ON;
 		if (r->value >> 8)
-			snprintf(e->cov.timing, sizeof(e->cov.timing), "%s (%llu)",
-				 krt_timing_text(r->value & 255), (unsigned long long)(r->value >> 8));
+			snprintf(e->cov.timing, sizeof(e->cov.timing), "%s (%s %llu)",
+				 krt_timing_text(r->value & 255),
+				 (r->value & 255) == KRT_TIMING_ON ||
+						 (r->value & 255) == KRT_TIMING_VERSION
+					 ? "CUPTI" : "its result",
+				 (unsigned long long)(r->value >> 8));
 		else
 			snprintf(e->cov.timing, sizeof(e->cov.timing), "%s",
 				 krt_timing_text(r->value & 255));

@@ -405,12 +405,21 @@ static const struct module *find(const struct krt_symbols *s, unsigned process,
 	return NULL;
 }
 
+/* A function of krtsan.h, compiled into the program. */
+static bool annotation(const struct krt_frame *f)
+{
+	const char *slash = f->file ? strrchr(f->file, '/') : NULL;
+
+	return f->function && !strncmp(f->function, "krtsan_", 7) &&
+	       (!f->file || !strcmp(slash ? slash + 1 : f->file, "krtsan.h"));
+}
+
 /*
  * nvcc links cudart into the program and puts a launch stub of each kernel
- * there: known by name only.  From the innermost frame outwards, what belongs
- * to them is no call site.
+ * there: known by name only; krtsan.h puts its functions there.  From the
+ * innermost frame outwards, what belongs to them is no call site.
  */
-static void fold_cudart(struct krt_stack *st)
+static void fold_library(struct krt_stack *st)
 {
 	static const char *const prefix[] = {
 		"__cudart", "libcudart_static_", "cudart::",
@@ -422,7 +431,7 @@ static void fold_cudart(struct krt_stack *st)
 	for (unsigned i = 0; i < st->depth; i++) {
 		struct krt_frame *f = &st->frame[i];
 		const char *n = f->function;
-		bool hit = f->internal;
+		bool hit = f->internal || annotation(f);
 
 		if (!n)
 			n = "";
@@ -492,5 +501,5 @@ void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack
 	}
 	st->frame = out;
 	st->depth = n;
-	fold_cudart(st);
+	fold_library(st);
 }

@@ -55,6 +55,15 @@ static bool same(const char *a, size_t alen, const char *b)
 	return strlen(b) == alen && !memcmp(a, b, alen);
 }
 
+/* The command line writes fail-on: here too it is fail_on. */
+static bool same_name(const char *a, size_t alen, const char *b)
+{
+	for (size_t i = 0; i < alen; i++)
+		if (!b[i] || (a[i] == '-' ? '_' : a[i]) != b[i])
+			return false;
+	return !b[alen];
+}
+
 static bool parse_number(const char *s, size_t n, bool size, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -135,7 +144,7 @@ int krt_options_set(struct krt_options *o, const char *name, size_t namelen, con
 	int64_t b;
 
 	for (unsigned i = 0; i < krt_option_count && !row; i++)
-		if (same(name, namelen, krt_option_rows[i].name))
+		if (same_name(name, namelen, krt_option_rows[i].name))
 			row = &krt_option_rows[i];
 	if (!row)
 		return fail(err, errlen, name, namelen, "unknown option", "");

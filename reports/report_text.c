@@ -401,7 +401,7 @@ static void last_line(const struct text *t, size_t hidden)
 		fputs(" krtsan: device times: ", t->out);
 		plain(t, sum.timing);
 		if (sum.device_times) {
-			fputs(", of ", t->out);
+			fputs(" for ", t->out);
 			number(t, sum.device_times);
 			fputs(" operations", t->out);
 		}

@@ -322,7 +322,7 @@ $(O)/testcases/flip: testcases/cli/flip.c $(O)/libkrtcore.a
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS)
 
-cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS)
+cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync_too_early
 	$(Q)testcases/cli/run.sh $(O)
 # --- end of the command line --------------------------------------------------------
 

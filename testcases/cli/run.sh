@@ -80,6 +80,7 @@ done
 t 'version' 0 "$krtsan" version; prints '^krtsan [0-9]'
 t 'version --json' 0 "$krtsan" version --json; prints '"version"'
 t 'explain' 0 "$krtsan" explain KRT-RACE-RAW; prints 'KRT-RACE-RAW (error)'
+t 'explain: short' 0 "$krtsan" explain race-war; prints 'KRT-RACE-WAR (error)'
 t 'explain: list' 0 "$krtsan" explain; prints 'KRT-PERF-SYNC-HOT'
 t 'explain: unknown rule' 125 "$krtsan" explain KRT-NONE; says 'KRT-NONE: no such rule'; says 'KRT-RACE-RAW'
 t 'options' 0 "$krtsan" options --show=possible; prints '^show=possible'
@@ -90,7 +91,8 @@ mkdir alone && cp "$krtsan" alone/
 t 'doctor without a library' 0 alone/krtsan doctor; prints '^bad *library'
 t 'run without a library' 125 alone/krtsan run -- true; says 'libkrtsan.so: not found'
 t 'run: hint' 125 run --fail-onn=error -- true; says 'did you mean --fail-on?'
-t 'run: bad value' 125 run --fail-on=fatal -- true; says 'error|warning|note|never'
+t 'run: no hint' 125 run --nosuch -- true; says '`krtsan run --help` lists them'
+t 'run: bad value' 125 run --fail-on=fatal -- true; says 'run: --fail-on=fatal: wants error|warning|note|never'
 t 'run: no program' 125 run --sim; says 'no program given'
 t 'run: unknown format' 125 run --report=pdf:x -- true; says 'unknown format, known are: text json'
 t 'run: bad %' 125 run --report=json:%x -- true; says 'only %p'
@@ -138,6 +140,8 @@ t 'clean' 0 sim -- "$tree" init clean; says 'clean; analysis complete'; count er
 t 'race' 66 sim --report=json:race.json -- "$tree" init race; says 'krtsan: error KRT-RACE-WAW (certain)'
 says 'SUMMARY: krtsan: error KRT-RACE-WAW tree.c:'; says '1 error, 0 warnings, 0 notes; findings; analysis complete'
 says 'at .*tree.c:[0-9]* race <- .*tree.c:[0-9]* act'; holds race.json '"verdict": "findings"'
+t 'declared read' 66 sim -- "$build/testcases/hazard/event_sync_too_early"
+says 'SUMMARY: krtsan: error KRT-HOST-READ-RACE event_sync_too_early.c:[0-9]* in main'
 t 'race: little address space' 66 sh -c 'ulimit -v 400000; exec "$1" run --sim -- "$2" init race' - "$krtsan" "$tree"
 t 'race: other exit code' 42 sim --exitcode=42 -- "$tree" init race
 t 'race: --error-exitcode' 43 sim --error-exitcode=43 -- "$tree" init race

@@ -33,6 +33,14 @@ Test(options, parse, .init = reset)
 	cr_assert_eq(o.on_full, KRT_ON_FULL_drop);
 }
 
+Test(options, names_as_on_the_command_line, .init = reset)
+{
+	cr_assert_eq(krt_options_parse(&o, "fail-on=note:on-full=drop", err, sizeof err), 0);
+	cr_assert_eq(o.fail_on, KRT_FAIL_ON_note);
+	cr_assert_eq(o.on_full, KRT_ON_FULL_drop);
+	cr_assert_eq(krt_options_parse(&o, "fail-o=note:fail-onn=note", err, sizeof err), 2);
+}
+
 Test(options, quoted_values_may_hold_separators, .init = reset)
 {
 	cr_assert_eq(krt_options_parse(&o, "report='json:a b.json':report=\"text:-\":kernels=x", err, sizeof err), 0);
