@@ -83,6 +83,21 @@ static void sync_hot(const struct krt_facts *f, const struct krt_hot_facts *h, s
 	snprintf(w->exists, sizeof(w->exists), "the wait orders the host after the device");
 }
 
+/* The driver's pools hold plain device memory. */
+static const char *instead_of(const char *api)
+{
+	if (!strcmp(api, "cuMemHostRegister"))
+		return "register the memory once before the loop, or copy through a pinned buffer "
+		       "that is kept";
+	if (strstr(api, "Host"))
+		return "allocate once before the loop, or keep a few pinned buffers and use each "
+		       "again when the event recorded after its last use has completed";
+	if (!strcmp(api, "cuMemAlloc") || !strcmp(api, "cuMemAllocPitch"))
+		return "allocate once before the loop, or take the memory from a pool "
+		       "(cuMemAllocAsync), whose frees do not wait for the device";
+	return "allocate once before the loop and use it again";
+}
+
 static void alloc_hot(const struct krt_facts *f, const struct krt_hot_facts *h, struct krt_words *w)
 {
 	snprintf(MESSAGE,
@@ -93,9 +108,7 @@ static void alloc_hot(const struct krt_facts *f, const struct krt_hot_facts *h, 
 	spent(w, f->prev.api, h->gone_ns);
 	if (h->cost.blocked_ns != KRT_UNKNOWN)
 		spent(w, f->cur.api, h->cost.blocked_ns - h->gone_ns);
-	snprintf(w->fix, sizeof(w->fix),
-		 "allocate once before the loop, or take the memory from a pool "
-		 "(cuMemAllocAsync), whose frees do not wait for the device");
+	snprintf(w->fix, sizeof(w->fix), "%s", instead_of(f->cur.api));
 	snprintf(w->exists, sizeof(w->exists), "the free waits for the device");
 }
 
