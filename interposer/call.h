@@ -19,6 +19,7 @@ struct krt_call {
 	struct krt_rec_call *rec;  /* being built, NULL: lost for want of memory */
 	size_t size, room;         /* of rec: so far, at most */
 	size_t mark;               /* scratch level before this call */
+	uint64_t sp;               /* set by the wrapper: the program's stack begins there */
 	uint64_t start_ns;
 	uint64_t heap_mark;        /* what the heap filter knew before the driver was called */
 	void *hostfn;              /* trampoline handed to the driver in this call */

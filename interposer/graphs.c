@@ -286,12 +286,11 @@ static bool on_own_stack(struct krt_thread *t, uint64_t sp)
 static void frame_blob(struct krt_call *c)
 {
 	struct krt_frame_rec *f = krt_call_blob(c, KRT_BLOB_OF_CALL, KRT_BLOB_FRAME, sizeof *f);
-	uint64_t sp = (uintptr_t)c; /* in the wrapper's frame: all of the program's lies above */
 
 	if (!f)
 		return;
-	*f = (struct krt_frame_rec){ .sp = sp };
-	if (on_own_stack(c->thread, sp)) {
+	*f = (struct krt_frame_rec){ .sp = c->sp };
+	if (on_own_stack(c->thread, c->sp)) {
 		f->low = c->thread->stack_low;
 		f->high = c->thread->stack_high;
 	}

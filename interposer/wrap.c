@@ -76,6 +76,7 @@
 		uint64_t a[(argc) + 1] = { N##argc };                                       \
 		struct krt_call call;                                                       \
                                                                                             \
+		call.sp = (uintptr_t)__builtin_dwarf_cfa();                                 \
 		if (!krt_call_begin(&call, KRT_API_##sym, a))                               \
 			return fn(N##argc);                                                 \
 		return krt_call_end(&call, fn(V##argc));                                    \
@@ -127,6 +128,7 @@ int krt_w_cuIpcOpenEventHandle(void *event, struct ipc_handle handle)
 	uint64_t a[] = { (uintptr_t)event, (uintptr_t)&handle };
 	struct krt_call call;
 
+	call.sp = (uintptr_t)__builtin_dwarf_cfa();
 	if (krt_call_begin(&call, KRT_API_cuIpcOpenEventHandle, a))
 		return krt_call_end(&call, fn(event, handle));
 #endif
@@ -140,6 +142,7 @@ static int open_mem(unsigned id, void *ptr, struct ipc_handle *handle, unsigned 
 	uint64_t a[] = { (uintptr_t)ptr, (uintptr_t)handle, flags };
 	struct krt_call call;
 
+	call.sp = (uintptr_t)__builtin_dwarf_cfa();
 	if (krt_call_begin(&call, id, a))
 		return krt_call_end(&call, fn(ptr, *handle, flags));
 #endif

@@ -37,12 +37,12 @@ void krt_words_stale(const struct krt_facts *f, struct krt_words *w)
 		break;
 	case KRT_STALE_TEMPORARY:
 		snprintf(then, sizeof(then),
-			 "a temporary of the capture that %s returned; its bytes belong to %s, which "
+			 "it was a temporary of the capture that %s returned; its bytes belong to %s, which "
 			 "outlives the capture and is overwritten by every launch",
 			 end, owner);
 		break;
 	case KRT_STALE_FRAME:
-		snprintf(then, sizeof(then), "on the stack of a function that has returned since");
+		snprintf(then, sizeof(then), "it was on the stack of a function that has returned since");
 		break;
 	}
 	if (f->note)
