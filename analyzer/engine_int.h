@@ -549,6 +549,12 @@ void krt_judge_free(struct krt_engine *e);
 
 /* A key for the call site, 0 when there is no stack. */
 uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack);
+/*
+ * Called by the driver, and it is not seen when: by a host node, which comes after
+ * what it depends on, or by the destructor of a user object, which comes after the
+ * launches of the graph that held it.  Host functions of streams are seen.
+ */
+bool krt_unseen_call(struct krt_engine *e, const struct krt_call *c);
 /* A wait or sync of an event met (or not) a record. */
 void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev,
 		   bool recorded, const char *stream);

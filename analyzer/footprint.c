@@ -1110,7 +1110,7 @@ void krt_graph_heap_gone(struct krt_engine *e, const struct krt_call *c, struct 
 {
 	struct krt_owner *o = mem->owner;
 
-	if (e->judge && !e->exiting)
+	if (e->judge && !e->exiting && !krt_unseen_call(e, c))
 		krt_graph_free(e, op, NULL, mem, KRT_RULE_HOST_FREE_IN_USE);
 	if (o->ended)
 		return;
@@ -1130,7 +1130,7 @@ static void heap_owner_ends(void *user, struct krt_owner *o)
 {
 	struct heap_end *h = user;
 
-	if (h->e->judge && !h->e->exiting)
+	if (h->e->judge && !h->e->exiting && !krt_unseen_call(h->e, h->c))
 		for (const struct krt_owner_use *u = o->uses; u; u = u->next)
 			free_use(h->e, h->op, NULL, u, &h->e->mem.pageable,
 				 KRT_RULE_HOST_FREE_IN_USE);

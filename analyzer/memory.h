@@ -144,6 +144,7 @@ struct krt_block {
 	struct krt_input_mark input;
 	struct krt_users users;
 	UT_hash_handle hh; /* ended ones, by serial */
+	bool forgotten; /* returned where the order is not seen: its history does not count */
 };
 
 /* Bytes whose last owner gave them back; disjoint pieces. */

@@ -113,6 +113,7 @@ struct krt_stack_info {
 	uint64_t *pc;
 	uint64_t site; /* of hot.c, when site_known */
 	bool site_known;
+	bool driver_known, driver; /* it passes through the driver, below the call */
 	UT_hash_handle hh;
 };
 

@@ -367,6 +367,14 @@ static void fold_piece(struct krt_engine *e, struct krt_mem *mem, uint64_t from,
 	krt_ranges_clear(&e->heap, &f.space->may, from, end);
 }
 
+static void forget_piece(struct krt_engine *e, struct krt_mem *mem, uint64_t from, uint64_t end,
+			 void *user)
+{
+	(void)user;
+	krt_ranges_clear(&e->heap, &mem->space->sure, from, end);
+	krt_ranges_clear(&e->heap, &mem->space->may, from, end);
+}
+
 static void add_piece(struct krt_engine *e, struct krt_mem *mem, uint64_t from, uint64_t end,
 		      void *user)
 {
@@ -412,6 +420,10 @@ static void fold_block(struct krt_engine *e, struct krt_block *b)
 {
 	uint64_t from = b->node.key, end = block_end(b);
 
+	if (b->forgotten) {
+		each_piece(e, is_host(b), from, end, forget_piece, NULL);
+		return;
+	}
 	each_piece(e, is_host(b), from, end, fold_piece, b);
 	for (uint32_t i = 0; i < b->users.count; i++) {
 		const struct krt_user *u = &b->users.user[i];
@@ -589,6 +601,7 @@ static void block_free(struct krt_engine *e, const struct krt_call *c)
 	op = krt_op_new(&e->obj, c, NULL, KRT_OPC_FREE);
 	if (!op)
 		return;
+	b->forgotten = krt_unseen_call(e, c);
 	/* a capture's own temporary: the graph goes on using it */
 	own = capture_goes_on(e, b->capture);
 	b->refs++;

@@ -39,6 +39,22 @@ uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
 	return s->site;
 }
 
+bool krt_unseen_call(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_stack_info *s = c->rec->stack ? krt_stack_get(&e->obj, c->rec->stack) : NULL;
+	const struct krt_lane *l = krt_call_lane(e, c->lane);
+
+	if (!s || (l && l->inside))
+		return false;
+	for (unsigned i = 0; i < s->depth && !s->driver_known && !s->driver; i++) {
+		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
+
+		s->driver = m && m->role == KRT_MODULE_DRIVER;
+	}
+	s->driver_known = true;
+	return s->driver;
+}
+
 void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct krt_event_info *ev,
 		   bool recorded, const char *stream)
 {

@@ -647,7 +647,7 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 			    .rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
 
-	if (!e->judge || !len)
+	if (!e->judge || !len || krt_unseen_call(e, c))
 		return;
 	m.op = krt_op_new(&e->obj, c, NULL, KRT_OPC_HOST);
 	if (!m.op)
@@ -743,6 +743,7 @@ void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t
 {
 	struct meeting m = {.e = e, .rule = KRT_RULE_HOST_FREE_IN_USE};
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len, first = addr;
+	bool judged = e->judge && !e->exiting && !krt_unseen_call(e, c);
 
 	if (!len)
 		return;
@@ -760,7 +761,7 @@ void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t
 		if (m.mem) {
 			uint64_t from = krt_mem_key(m.mem, addr), till = krt_mem_key(m.mem, to);
 
-			if (e->judge && !e->exiting) {
+			if (judged) {
 				krt_ranges_each(&m.mem->space->sure, from, till, meet_free, &m);
 				krt_ranges_each(&m.mem->space->may, from, till, meet_free, &m);
 				krt_ranges_each(&m.mem->space->past, from, till, meet_free, &m);
