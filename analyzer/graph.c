@@ -676,8 +676,7 @@ static void stale_find(struct krt_engine *e, const struct krt_exec *x,
 		shape.previous.kernel = shape.current.kernel;
 		shape.previous.sequence = set->made.seq;
 		shape.previous.stack_id = set->made.stack;
-		shape.previous.stream = "host";
-		shape.previous.knowledge = shape.current.knowledge;
+		shape.previous.knowledge = shape.current.knowledge; /* on no stream: it has not run */
 	}
 	krt_find_life(e, &f, &shape, u->owner->made.seq ? u->owner->made.stack : 0,
 		      u->owner->freed.seq ? u->owner->freed.stack : 0);

@@ -238,7 +238,7 @@ int krt_options_parse(struct krt_options *o, const char *text, char *err, size_t
 			s++;
 		namelen = (size_t)(s - name);
 		if (*s != '=') {
-			fail(to, tolen, name, namelen, "wants =value", "");
+			fail(to, tolen, name, namelen, "wants =value (a value with a colon goes in quotes)", "");
 			mistakes++;
 			continue;
 		}
