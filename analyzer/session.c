@@ -32,6 +32,7 @@ struct krt_session {
 	struct krt_reader *reader;
 	struct krt_engine_config cfg;
 	struct krt_kernels_file *kernels;
+	char *kernels_path;
 	struct krt_symbols *symbols;
 	struct proc *proc;
 	unsigned nproc;
@@ -62,6 +63,7 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 			goto fail;
 		}
 		s->cfg.kernels = s->kernels;
+		s->kernels_path = strdup(o->kernels);
 	}
 	s->reader = krt_reader_open(dir, live, err, errlen);
 	if (!s->reader)
@@ -243,7 +245,8 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 		krt_coverage_reason(&p->coverage, KRT_REASON_LOST, "process %d still ran", h->pid);
 	else if (h->state != KRT_PROC_EXITED && h->state != KRT_PROC_EXEC)
 		krt_coverage_reason(&p->coverage, KRT_REASON_LOST,
-				    "process %d ended without its exit handlers", h->pid);
+				    "process %d ended without its exit handlers (by a signal or _exit)",
+				    h->pid);
 	for (size_t i = first; i < r->nfindings; i++) {
 		r->finding[i].pid = h->pid;
 		name_finding(s, q->number, &r->finding[i], r->arena);
@@ -276,8 +279,8 @@ struct krt_report *krt_session_report(struct krt_session *s)
 	/* A misspelt kernel would leave its accesses unknown without a word. */
 	for (const struct krt_kernels_line *l = NULL;
 	     s->kernels && (l = krt_kernels_unused(s->kernels, l));)
-		fprintf(stderr, "krtsan: kernels: line %u: fits no kernel that was launched\n",
-			krt_kernels_number(l));
+		fprintf(stderr, "krtsan: kernels: %s:%u: fits no kernel that was launched\n",
+			s->kernels_path ? s->kernels_path : "line", krt_kernels_number(l));
 	for (unsigned i = 0; s->torch && i < s->nproc; i++)
 		if (s->proc[i].torch && s->proc[i].allocated && !s->proc[i].told)
 			fprintf(stderr,
@@ -301,6 +304,7 @@ void krt_session_close(struct krt_session *s)
 	krt_reader_close(s->reader);
 	krt_symbols_destroy(s->symbols);
 	krt_kernels_free(s->kernels);
+	free(s->kernels_path);
 	free(s->options);
 	free(s);
 }

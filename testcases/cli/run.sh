@@ -99,7 +99,7 @@ t 'run: bad %' 125 run --report=json:%x -- true; says 'only %p'
 t 'run: bad KRTSAN_OPTIONS' 125 env KRTSAN_OPTIONS=bogus=1 "$krtsan" run -- true; says 'KRTSAN_OPTIONS: bogus: unknown'
 printf 'kernel x: arg 0 read\n' >good.kernels
 printf 'kernel x: arg 0 frobs\n' >bad.kernels
-t 'run: kernels file' 0 run --kernels=good.kernels -- true; says 'line 1: fits no kernel'
+t 'run: kernels file' 0 run --kernels=good.kernels -- true; says 'good.kernels:1: fits no kernel'
 t 'run: bad kernels file' 125 run --kernels=bad.kernels -- true; says 'kernels: bad.kernels:1: '
 t 'run: no kernels file' 125 run --kernels=no.kernels -- true; says 'kernels: no.kernels: '
 t 'run: options end at the first word' 0 run echo --report=pdf:x; stdout_is '--report=pdf:x\n'
