@@ -162,6 +162,19 @@ $(O)/testcases/ptx-rows: testcases/gpu/ptx_rows.c | $(O)/sim/libcuda.so
 
 ptx-rows: $(O)/testcases/ptx-rows
 	$(Q)out=$$(LD_LIBRARY_PATH=$(O)/sim $<) && echo "ok ptx-rows: $$out" || { echo "FAILED ptx-rows: $$out"; exit 1; }
+
+# Kernels as nvcc makes them, run on the interpreter and held against what is known of them.
+ALL += $(O)/kernels/oracle
+TESTS += kernels
+.PHONY: kernels
+ORACLE_FLOW := $(if $(wildcard analyzer/ptx/flow.h),-DKRT_HAVE_FLOW)
+$(O)/kernels/oracle: $(wildcard testcases/kernels/*.c testcases/kernels/*.h) $(UNIT_EXTRA_exec) $(O)/libkrtcore.a
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(ORACLE_FLOW) -o $@ $(filter %.c %.o %.a,$^) $(LDFLAGS) -lm
+
+kernels: $(O)/kernels/oracle
+	$(Q)testcases/kernels/check.sh $(O)
 # --- end of the PTX interpreter ---------------------------------------------------
 
 # --- simulated driver: $(O)/sim/libcuda.so.1 ------------------------------------
