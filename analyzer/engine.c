@@ -389,6 +389,13 @@ static void thread_record(struct krt_engine *e, const struct krt_rec_thread *r, 
 	memset(&l->hot, 0, sizeof(l->hot));
 }
 
+static void device_record(struct krt_engine *e, const struct krt_rec_device *r)
+{
+	if (r->device >= 0 && r->device < KRT_ARCH_DEVICES && r->cc_major > 0 && r->cc_major < 1000 &&
+	    r->cc_minor >= 0 && r->cc_minor < 10)
+		e->arch[r->device] = (uint16_t)(r->cc_major * 10 + r->cc_minor);
+}
+
 static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
 {
 	if (trouble & (KRT_TROUBLE_LATE | KRT_TROUBLE_BYPASS))
@@ -494,13 +501,16 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 		if (ENOUGH(krt_rec_device_time))
 			krt_device_times(e, r, len);
 		break;
+	case KRT_REC_DEVICE:
+		if (ENOUGH(krt_rec_device))
+			device_record(e, r);
+		break;
 	case KRT_REC_DRIVER:
 		if (ENOUGH(krt_rec_driver))
 			e->driver_version = ((const struct krt_rec_driver *)r)->version;
 		break;
 	case KRT_REC_PAD:
 	case KRT_REC_CONT: /* the reader has joined it */
-	case KRT_REC_DEVICE:
 	case KRT_REC_IMAGE: /* the session keeps them: the engine knows ids */
 		break;
 	}

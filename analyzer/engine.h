@@ -13,11 +13,22 @@
 struct krt_engine;
 
 struct krt_kernels_file; /* kernels.h */
+struct krt_image_store;  /* image_store.h */
+struct krt_image_text;
 
 struct krt_engine_config {
 	unsigned hot_min;
 	unsigned possible_max;
 	struct krt_kernels_file *kernels; /* or NULL */
+	/*
+	 * Where a kernel's text is to be had: krt_image_store_text(), the store and this
+	 * process's number in it; NULL: nowhere.  Given by reference, since the engine
+	 * itself reads no file.
+	 */
+	int (*text)(struct krt_image_store *s, unsigned process, const uint32_t *ids, uint32_t n,
+		    const char *kernel, uint32_t arch, struct krt_image_text *out);
+	struct krt_image_store *images;
+	unsigned process;
 	unsigned long fail_at; /* tests: the allocation with this number fails, 0: none */
 };
 

@@ -41,6 +41,8 @@
 #include "semantics.h"
 #include "../rules/words.h"
 
+#define KRT_ARCH_DEVICES 64
+
 /* A declared access that waits for its launch. */
 struct krt_declared {
 	uint64_t stream; /* the handle: 0 depends on the launch's context */
@@ -203,6 +205,7 @@ struct krt_engine {
 	struct krt_func_origin *origins;
 	struct krt_link *links, *linked; /* states by handle; images that a linker made by id */
 	uint32_t loads;
+	uint16_t arch[KRT_ARCH_DEVICES]; /* by device: 90 for compute capability 9.0; 0: not told */
 
 	struct krt_fresh *fresh; /* graph_input.c */
 	unsigned fresh_next;
@@ -633,6 +636,13 @@ struct krt_link {
 void krt_loaded_op(struct krt_engine *e, const struct krt_call *c);
 /* What the kernel's module was loaded from, as of now; NULL: not known. */
 const struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_kernel_info *k);
+/*
+ * The PTX text that the kernel was made from, for a launch on a device; an enum
+ * krt_image_result.  It stays until the next question, the answer until the
+ * module's handle has another krt_loaded.serial.
+ */
+int krt_kernel_text(struct krt_engine *e, const struct krt_kernel_info *k, uint32_t device,
+		    struct krt_image_text *out);
 void krt_loaded_free(struct krt_engine *e);
 
 /* --- pace.c ------------------------------------------------------------------ */

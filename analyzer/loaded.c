@@ -12,6 +12,7 @@
  * tells two loads apart.
  */
 #include "engine_int.h"
+#include "image_store.h"
 
 #include <string.h>
 
@@ -224,6 +225,17 @@ const struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct 
 		l = at ? loaded_find(e, at) : NULL;
 	}
 	return l;
+}
+
+int krt_kernel_text(struct krt_engine *e, const struct krt_kernel_info *k, uint32_t device,
+		    struct krt_image_text *out)
+{
+	const struct krt_loaded *l = krt_loaded_of(e, k);
+
+	if (!e->cfg.text || !k->name)
+		return KRT_IMAGE_NONE;
+	return e->cfg.text(e->cfg.images, e->cfg.process, l ? l->image : NULL, l ? l->n : 0, k->name,
+			   device < KRT_ARCH_DEVICES ? e->arch[device] : 0, out);
 }
 
 void krt_loaded_op(struct krt_engine *e, const struct krt_call *c)

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "session.h"
 #include "engine.h"
+#include "image_store.h"
 #include "kernels.h"
 #include "reader.h"
 #include "symbols.h"
@@ -34,6 +35,7 @@ struct krt_session {
 	struct krt_kernels_file *kernels;
 	char *kernels_path;
 	struct krt_symbols *symbols;
+	struct krt_image_store *images;
 	struct proc *proc;
 	unsigned nproc;
 	const char *stopped;
@@ -44,14 +46,18 @@ struct krt_session {
 struct krt_session *krt_session_open(const char *dir, bool live, const struct krt_options *o,
 				     char *err, size_t errlen)
 {
+	const struct krt_image_config images = {.ptx_path = o->ptx_path, .library = o->lib_ptx};
 	struct krt_session *s = calloc(1, sizeof(*s));
 
-	if (!s || !(s->symbols = krt_symbols_new()) || !(s->options = krt_options_text(o))) {
+	if (!s || !(s->symbols = krt_symbols_new()) || !(s->images = krt_image_store_new(&images)) ||
+	    !(s->options = krt_options_text(o))) {
 		snprintf(err, errlen, "analyze: %s: no memory", dir);
 		goto fail;
 	}
 	s->live = live;
 	s->torch = o->torch != KRT_TORCH_off;
+	s->cfg.text = krt_image_store_text;
+	s->cfg.images = s->images;
 	s->cfg.hot_min = (unsigned)o->hot_min;
 	s->cfg.possible_max = (unsigned)o->possible_max;
 	if (*o->kernels) {
@@ -123,7 +129,10 @@ static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 	int r;
 
 	if (!q->engine && !q->no_memory) {
-		q->engine = krt_engine_new(&s->cfg);
+		struct krt_engine_config cfg = s->cfg;
+
+		cfg.process = q->number;
+		q->engine = krt_engine_new(&cfg);
 		q->no_memory = !q->engine;
 	}
 	while (n < budget) {
@@ -135,6 +144,9 @@ static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 		n++;
 		if (rec->kind == KRT_REC_MODULE)
 			krt_symbols_module(s->symbols, q->number, (const void *)rec, len);
+		/* without memory its kernels stay unknown */
+		if (rec->kind == KRT_REC_IMAGE)
+			krt_image_store_record(s->images, q->number, (const void *)rec, len);
 		if (s->torch && !q->told)
 			look_for_torch(q, rec, len);
 		/* Without memory the rest is still read, so that the program need not wait for us.
@@ -303,6 +315,7 @@ void krt_session_close(struct krt_session *s)
 	free(s->proc);
 	krt_reader_close(s->reader);
 	krt_symbols_destroy(s->symbols);
+	krt_image_store_free(s->images);
 	krt_kernels_free(s->kernels);
 	free(s->kernels_path);
 	free(s->options);

@@ -199,7 +199,7 @@ static uint32_t tell_copy(uint64_t addr, uint64_t len, unsigned *missing)
 	struct krt_rec_image *r;
 	uint32_t id;
 
-	*missing = role == KRT_MODULE_CUDA || role == KRT_MODULE_DRIVER ? KRT_IMAGE_LIBRARY
+	*missing = (role == KRT_MODULE_CUDA || role == KRT_MODULE_DRIVER) && !krt_opt.lib_ptx ? KRT_IMAGE_LIBRARY
 		   : fits(len) ? KRT_IMAGE_TOLD : KRT_IMAGE_LIMIT;
 	if (*missing)
 		return 0;

@@ -374,7 +374,7 @@ enum krt_image_missing {
 	KRT_IMAGE_UNREADABLE = 1, /* no such memory or file */
 	KRT_IMAGE_UNKNOWN = 2,    /* of no known form: its length cannot be told */
 	KRT_IMAGE_LIMIT = 3,      /* it would have to be copied, beyond images= */
-	KRT_IMAGE_LIBRARY = 4,    /* what one of NVIDIA's libraries made in memory for itself: not copied */
+	KRT_IMAGE_LIBRARY = 4,    /* lib_ptx=0: what one of NVIDIA's libraries made in memory for itself */
 	KRT_IMAGE_MEMORY = 5,     /* no memory */
 };
 struct krt_image_ref {

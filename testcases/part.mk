@@ -56,6 +56,8 @@ UNIT_LIBS_symbols = $(DW_LIBS)
 UNIT_LIBS_session = $(DW_LIBS) $(IMAGE_LIBS)
 UNIT_CFLAGS_image = -DIMAGES='"$(CURDIR)/testcases/images"'
 UNIT_LIBS_image = $(IMAGE_LIBS)
+UNIT_CFLAGS_image_store = $(UNIT_CFLAGS_image)
+UNIT_LIBS_image_store = $(IMAGE_LIBS)
 # --- end of unit tests of reader, symbols and reports ----------------------------
 # --- unwinder, module map, heap hooks -------------------------------------------
 # testcases/unwind: the unwinder in a library of its own against libgcc's.
@@ -333,7 +335,7 @@ $(O)/testcases/static: testcases/cli/static.c
 $(O)/testcases/flip: testcases/cli/flip.c $(O)/libkrtcore.a
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS) $(IMAGE_LIBS)
 
 cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync_too_early
 	$(Q)testcases/cli/run.sh $(O)

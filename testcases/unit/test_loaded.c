@@ -4,6 +4,7 @@
  */
 #include "rec_build.h"
 #include "analyzer/engine_int.h"
+#include "analyzer/image_store.h"
 
 #include <criterion/criterion.h>
 
@@ -164,4 +165,60 @@ Test(loaded, no_memory_at_any_point)
 			return;
 	}
 	cr_assert_fail("it never had enough");
+}
+
+/* --- the text ---------------------------------------------------------------------- */
+
+static char asked[128];
+
+static int text_of(struct krt_image_store *store, unsigned process, const uint32_t *ids, uint32_t n,
+		   const char *name, uint32_t arch, struct krt_image_text *out)
+{
+	int at = snprintf(asked, sizeof(asked), "%s sm_%u in %u of %u:", name, arch, n, process);
+
+	cr_assert_eq(store, (void *)0x5708e);
+	for (uint32_t i = 0; i < n; i++)
+		at += snprintf(asked + at, sizeof(asked) - (size_t)at, " %u", ids[i]);
+	out->text = "text";
+	return KRT_IMAGE_FOUND;
+}
+
+static void device(int number, int major, int minor)
+{
+	struct krt_rec_device r = {.h = {.size = sizeof(r), .kind = KRT_REC_DEVICE},
+				   .device = number,
+				   .cc_major = major,
+				   .cc_minor = minor};
+
+	krt_engine_feed(w.e, &r.h, sizeof(r), 0);
+}
+
+Test(loaded, texts_are_asked_of_whoever_reads_files)
+{
+	struct krt_engine_config cfg = {
+		.hot_min = 16, .possible_max = 1000, .text = text_of, .images = (void *)0x5708e, .process = 7,
+	};
+	struct krt_kernel_info k = {.func = 0x50, .module = 0x10, .name = (char *)"gather"};
+	struct krt_image_text out = {0};
+
+	cr_assert_eq(krt_kernel_text(w.e, &k, 0, &out), KRT_IMAGE_NONE); /* nobody */
+	krt_engine_destroy(w.e);
+	world_open(&w, &cfg);
+	thread(&w, 1, 1);
+	context(&w, 0xc0, 0, true);
+	device(0, 9, 0);
+	device(1, 12, 1);
+	device(2, -1, 0);
+	device(64, 9, 0);
+	load(0x10, 0x9000, IDS(3, 4));
+	cr_assert_eq(krt_kernel_text(w.e, &k, 0, &out), KRT_IMAGE_FOUND);
+	cr_assert_str_eq(out.text, "text");
+	cr_assert_str_eq(asked, "gather sm_90 in 2 of 7: 3 4");
+	krt_kernel_text(w.e, &k, 1, &out);
+	cr_assert_str_eq(asked, "gather sm_121 in 2 of 7: 3 4");
+	krt_kernel_text(w.e, &k, 2, &out);
+	cr_assert_str_eq(asked, "gather sm_0 in 2 of 7: 3 4");
+	k.module = 0x99; /* nothing is known of it: a folder of texts may still have it */
+	krt_kernel_text(w.e, &k, 64, &out);
+	cr_assert_str_eq(asked, "gather sm_0 in 0 of 7:");
 }
