@@ -127,9 +127,16 @@ static void frame(const struct text *t, const struct krt_frame *f)
 	}
 }
 
+/* The C library's frames around main and around a thread's function. */
+static bool outside(const struct krt_frame *f)
+{
+	return f->function && (!strcmp(f->function, "start_thread") ||
+			       !strcmp(f->function, "__libc_start_call_main"));
+}
+
 /*
  * One line: the call site first, then its callers.  Frames of krtsan and CUDA
- * libraries are left out, frames below main too.
+ * libraries are left out, what called main or a thread's function too.
  */
 static void folded(const struct text *t, const char *what, const struct krt_stack *s)
 {
@@ -146,6 +153,8 @@ static void folded(const struct text *t, const char *what, const struct krt_stac
 
 		if (f->internal)
 			continue;
+		if (shown && outside(f))
+			break;
 		if (shown == CHAIN) {
 			fputs(" <- ...", t->out);
 			break;

@@ -337,7 +337,8 @@ $(O)/testcases/flip: testcases/cli/flip.c $(O)/libkrtcore.a
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS) $(IMAGE_LIBS)
 
-cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync_too_early
+cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync_too_early \
+     $(O)/testcases/hazard/capture_other_thread
 	$(Q)testcases/cli/run.sh $(O)
 # --- end of the command line --------------------------------------------------------
 

@@ -142,6 +142,8 @@ says 'SUMMARY: krtsan: error KRT-RACE-WAW tree.c:'; says '1 error, 0 warnings, 0
 says 'at .*tree.c:[0-9]* race <- .*tree.c:[0-9]* act'; holds race.json '"verdict": "findings"'
 t 'declared read' 66 sim -- "$build/testcases/hazard/event_sync_too_early"
 says 'SUMMARY: krtsan: error KRT-HOST-READ-RACE event_sync_too_early.c:[0-9]* in main'
+t 'thread' 66 sim -- "$build/testcases/hazard/capture_other_thread"
+says 'sync  *at .*capture_other_thread.c:[0-9]* other$'
 t 'race: little address space' 66 sh -c 'ulimit -v 400000; exec "$1" run --sim -- "$2" init race' - "$krtsan" "$tree"
 t 'race: other exit code' 42 sim --exitcode=42 -- "$tree" init race
 t 'race: --error-exitcode' 43 sim --error-exitcode=43 -- "$tree" init race
