@@ -443,6 +443,8 @@ void krt_graph_free_all(struct krt_engine *e);
 /* Launches in flight beside the end of memory that is no allocation's. */
 void krt_graph_free_unknown(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
 			    struct krt_mem *mem);
+/* A launch that uses memory which another one had left behind, and which is freed since. */
+void krt_footprint_left(struct krt_engine *e, struct krt_footprint *f, struct krt_op_info *op);
 /* Memory that a launch has left behind ends: addr is in no allocation. */
 void krt_graph_memory_ends(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
 			   struct krt_stream_info *s, uint64_t addr);

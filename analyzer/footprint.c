@@ -1426,6 +1426,41 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 	}
 }
 
+void krt_footprint_left(struct krt_engine *e, struct krt_footprint *f, struct krt_op_info *op)
+{
+	const struct krt_fgroup *g = krt_footprint_group(f, KRT_SPACE_UNKNOWN);
+
+	for (unsigned list = 0; g && list < KRT_FLISTS; list++) {
+		const struct krt_fseg *s = f->seg + g->at[list], *last = s + g->count[list];
+		struct krt_mem *m = s < last ? krt_mem_freed_from(&e->mem, s->from) : NULL;
+
+		for (; m && m->node.key < last[-1].end;
+		     m = krt_mem_freed_from(&e->mem, m->node.key + m->size)) {
+			struct krt_pair p = {.rule = KRT_RULE_UAF_STREAM, .view = KRT_BOTH_VIEWS};
+
+			s = m->of_graph ? find(e, g, list, m->node.key, m->node.key + m->size)
+					: NULL;
+			if (!s || !m->free_op || m->free_external || op->stream->external ||
+			    op->stream->external_own || krt_graph_image_mem(f->image, m->node.key))
+				continue;
+			p.confidence = (enum krt_confidence)with_node(f, s->node, KRT_CERTAIN);
+			p.cur = op;
+			p.prev = m->free_op;
+			p.cur_what = krt_what_of(kind_of(list));
+			p.prev_what = "free";
+			p.cur_know = s->know;
+			p.prev_know = KRT_KNOW_API;
+			p.mem = m;
+			p.from = higher(m->node.key, s->from);
+			p.end = lower(m->node.key + m->size, s->end);
+			p.cur_fp = f;
+			p.cur_node = s->node;
+			krt_pair_add(e, &p);
+		}
+	}
+	krt_pairs_flush(e); /* the launch may end, or bring back, what they name */
+}
+
 void krt_footprints_free(struct krt_engine *e)
 {
 	while (e->graphs.flying)

@@ -154,7 +154,7 @@ void krt_graph_memory_ends(struct krt_engine *e, const struct krt_call *c, struc
 	if (!m)
 		return;
 	m->made = made;
-	m->of_graph = true;
+	m->of_graph = e->graphs.memory_ended = true;
 	if (s) {
 		krt_touch_free(e, op, s, m, KRT_RULE_FREE_IN_USE);
 		krt_graph_free_unknown(e, op, s, m);
@@ -830,6 +830,8 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 			if (e->flags)
 				krt_footprint_flags(e, x->fp, s);
 			krt_footprint_judge(e, x, op);
+			if (e->graphs.memory_ended)
+				krt_footprint_left(e, x->fp, op);
 			krt_input_launch(e, x, op);
 			krt_footprint_fly(e, x->fp, op);
 			if (x->fp->foreign)

@@ -385,6 +385,7 @@ struct krt_graphs {
 	uint64_t rows, logged_op, logged_call; /* of the operation logged last */
 	struct krt_fmeet *meets;
 	uint32_t nmeets, footprints;
+	bool memory_ended; /* some that a launch had left behind, ever */
 	uint64_t steps; /* work done by launches and by operations that meet them, for tests */
 };
 

@@ -161,6 +161,13 @@ struct krt_mem *krt_mem_freed_at(const struct krt_memory *m, uint64_t addr)
 	return mem && holds(mem, addr) && !krt_mem_at(m, addr) ? mem : NULL;
 }
 
+struct krt_mem *krt_mem_freed_from(const struct krt_memory *m, uint64_t addr)
+{
+	struct krt_mem *mem = mem_of(krt_tree_floor(&m->freed, addr));
+
+	return mem && holds(mem, addr) ? mem : mem_of(krt_tree_ceil(&m->freed, addr));
+}
+
 static void origin_set(struct krt_origin *o, const struct krt_call *c)
 {
 	o->api = c->rec->api;

@@ -219,6 +219,8 @@ struct krt_mem *krt_mem_from(const struct krt_memory *m, uint64_t addr);
 struct krt_mem *krt_mem_base(const struct krt_memory *m, uint64_t addr);
 /* The remembered freed allocation that held addr, or NULL; never where one is live. */
 struct krt_mem *krt_mem_freed_at(const struct krt_memory *m, uint64_t addr);
+/* The first that ends behind addr, or NULL. */
+struct krt_mem *krt_mem_freed_from(const struct krt_memory *m, uint64_t addr);
 /* Alive again, though not as an allocation. */
 void krt_mem_freed_forget(struct krt_memory *m, uint64_t from, uint64_t end);
 /*

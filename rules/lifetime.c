@@ -13,12 +13,13 @@ void krt_words_lifetime(const struct krt_facts *f, struct krt_words *w)
 			   : c->what[0] == 'f' ? "frees"
 					       : "writes";
 	const char *buffer = f->buffer ? f->buffer : "memory";
+	const char *whose = c->node ? ", whose " : "", *node = c->node ? c->node : "";
 
 	if (f->rule == KRT_RULE_UAF_STREAM) {
 		snprintf(w->message, sizeof(w->message),
-			 "%s #%" PRIu64 " on %s %s %s, which %s #%" PRIu64 "%s%s had freed", c->api,
-			 c->seq, c->stream, verb, buffer, p->api, p->seq, p->host ? "" : " on ",
-			 p->host ? "" : p->stream);
+			 "%s #%" PRIu64 " on %s%s%s %s %s, which %s #%" PRIu64 "%s%s had freed",
+			 c->api, c->seq, c->stream, whose, node, verb, buffer, p->api, p->seq,
+			 p->host ? "" : " on ", p->host ? "" : p->stream);
 		snprintf(w->fix, sizeof(w->fix),
 			 "free after the last use: move #%" PRIu64 " behind #%" PRIu64 "%s", p->seq,
 			 c->seq,
@@ -37,9 +38,9 @@ void krt_words_lifetime(const struct krt_facts *f, struct krt_words *w)
 		return;
 	}
 	snprintf(w->message, sizeof(w->message),
-		 "%s #%" PRIu64 " on %s %s %s, which %s #%" PRIu64
+		 "%s #%" PRIu64 " on %s%s%s %s %s, which %s #%" PRIu64
 		 " allocates on %s, with no order after it",
-		 c->api, c->seq, c->stream, verb, buffer, p->api, p->seq, p->stream);
+		 c->api, c->seq, c->stream, whose, node, verb, buffer, p->api, p->seq, p->stream);
 	krt_words_wait(f, w);
 	krt_words_order(f, w);
 }

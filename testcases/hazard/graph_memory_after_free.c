@@ -3,7 +3,7 @@
  * A graph allocates memory and leaves it behind, for the stream to use. It is read once
  * more after another graph's launch has freed it; "freed": after cuMemFreeAsync. Each
  * launch makes it anew. "other": it is freed on a stream that does not wait for the
- * launch. Fixed: read first.
+ * launch. "third": a third graph reads it after the free. Fixed: read first.
  * EXPECT: KRT-UAF-STREAM error certain both count=2
  * MENTIONS: KRT-UAF-STREAM "cuGraphLaunch"
  * ARGS: freed
@@ -12,6 +12,9 @@
  * ARGS: other
  * EXPECT: KRT-FREE-IN-USE error certain both count=1
  * MENTIONS: KRT-FREE-IN-USE "cuGraphLaunch"
+ * ARGS: third
+ * EXPECT: KRT-UAF-STREAM error certain both count=1
+ * MENTIONS: KRT-UAF-STREAM "copy node (added by cuGraphAddMemcpyNode"
  * EXPECT-FIXED: none
  */
 #include "prog.h"
@@ -30,22 +33,36 @@ static CUgraphExec instantiated(CUgraph graph)
 int main(int argc, char **argv)
 {
 	bool other = argc > 1 && !strcmp(argv[1], "other");
+	bool third = argc > 1 && !strcmp(argv[1], "third");
 
 	prog_start();
 	CUstream s = stream_nb("s"), t = stream_nb("t");
 	CUdeviceptr out = device_u32("out", N), left;
-	CUgraphExec make, end = NULL;
+	CUgraphExec make, end = NULL, reader = NULL;
 	CUgraphNode node;
-	CUgraph graph, ends;
+	CUgraph graph, ends, reads;
 
 	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	CU(cuMemAllocAsync(&left, 4 * N, s));
 	CU(cuMemsetD32Async(left, 7, N, s));
 	CU(cuStreamEndCapture(s, &graph));
-	if (argc == 1) {
+	if (argc == 1 || third) {
 		CU(cuGraphCreate(&ends, 0));
 		CU(cuGraphAddMemFreeNode(&node, ends, NULL, 0, left));
 		end = instantiated(ends);
+	}
+	if (third) {
+		CUDA_MEMCPY3D read = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+				      .srcDevice = left,
+				      .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+				      .dstDevice = out,
+				      .WidthInBytes = 4 * N,
+				      .Height = 1,
+				      .Depth = 1};
+
+		CU(cuGraphCreate(&reads, 0));
+		CU(cuGraphAddMemcpyNode(&node, reads, NULL, 0, &read, prog_context));
+		reader = instantiated(reads);
 	}
 	make = instantiated(graph);
 
@@ -54,7 +71,15 @@ int main(int argc, char **argv)
 		CU(cuMemFreeAsync(left, t));
 		CU(cuCtxSynchronize());
 	}
-	for (int i = 0; i < ROUNDS && !other; i++) {
+	if (third) {
+		CU(cuGraphLaunch(make, s));
+		CU(cuGraphLaunch(reader, s));
+		CU(cuGraphLaunch(end, s));
+		CU(cuGraphLaunch(reader, s));
+		CU(cuStreamSynchronize(s));
+		CU(cuGraphExecDestroy(reader));
+	}
+	for (int i = 0; i < ROUNDS && !other && !third; i++) {
 		CU(cuGraphLaunch(make, s));
 		CU(cuMemcpyDtoDAsync(out, left, 4 * N, s));
 #ifdef FIXED
