@@ -61,6 +61,12 @@ static void fix(const struct krt_facts *f, struct krt_words *w)
 			 "at the free (%s waits for it before #%" PRIu64
 			 "), or keep the free blocks of each stream apart",
 			 p->stream, who, c->seq);
+	else if (c->host)
+		snprintf(w->fix, sizeof(w->fix),
+			 "tell the pool that %s uses the block (krtsan_block_use(), record_stream), so "
+			 "that it keeps it until an event recorded there at the free has completed; or "
+			 "wait on the host for #%" PRIu64 " before #%" PRIu64,
+			 p->stream, p->seq, c->seq);
 	else
 		snprintf(w->fix, sizeof(w->fix),
 			 "tell the pool that %s uses the block (krtsan_block_use(), record_stream), so "
@@ -88,8 +94,9 @@ void krt_words_reuse(const struct krt_facts *f, struct krt_words *w)
 		snprintf(back, sizeof(back), "%s (%s #%" PRIu64 ")", f->former ? to : "", f->freed_by,
 			 f->freed_seq);
 	snprintf(w->message, sizeof(w->message),
-		 "%s #%" PRIu64 "%s%s %s %s%s, while %s #%" PRIu64 " on %s, %s%s, %s them", c->api,
-		 c->seq, c->host ? "" : " on ", c->host ? "" : c->stream, uses(c), bytes, who,
+		 "%s%s #%" PRIu64 "%s%s %s %s%s, while %s #%" PRIu64 " on %s, %s%s, %s them",
+		 c->host ? "the CPU (" : "", c->api, c->seq, c->host ? ")" : " on ",
+		 c->host ? "" : c->stream, uses(c), bytes, who,
 		 p->api, p->seq, p->stream,
 		 f->stale    ? "enqueued when the block had been given back"
 		 : f->former ? "of the owner that gave them back"

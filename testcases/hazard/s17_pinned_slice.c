@@ -4,7 +4,7 @@
  * into the middle of a block is not found, so the block comes back too early.
  * SOURCE: scenarios S17
  * EXPECT: KRT-REUSE-RACE error certain both count=1
- * MENTIONS: KRT-REUSE-RACE "host write"
+ * MENTIONS: KRT-REUSE-RACE "the CPU (host write #"
  * EXPECT-FIXED: none
  * SIM-WRONG: the slice holds the next batch
  */
