@@ -65,6 +65,7 @@ struct krt_user {
 struct krt_users {
 	struct krt_user *user;
 	uint32_t count, cap;
+	uint32_t prune_at; /* the next look for those that are over is at this count */
 };
 
 /* Where a buffer came from and where it went: plain data for findings. */

@@ -358,19 +358,26 @@ static struct krt_users *users_of(struct krt_engine *e, struct krt_mem *mem, uin
 	return b ? &b->users : &mem->users;
 }
 
+/* Time in proportion to what is added, also where nothing is ever over. */
+static void prune_users(struct krt_engine *e, struct krt_users *u)
+{
+	if (u->count < USERS_PRUNE || u->count < u->prune_at)
+		return;
+	krt_users_prune(&e->heap, u, op_settled, e);
+	u->prune_at = 2 * u->count;
+}
+
 static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
 		       struct krt_op_info *op, unsigned sort, bool list)
 {
 	uint32_t block;
 	struct krt_users *u = users_of(e, mem, addr, &block);
 
-	if (u->count >= USERS_PRUNE)
-		krt_users_prune(&e->heap, u, op_settled, e);
+	prune_users(e, u);
 	krt_users_note(&e->heap, u, op, sort, addr, block, list);
 	if (u != &mem->users) {
 		krt_entry(u, struct krt_block, users)->touched = true;
-		if (mem->users.count >= USERS_PRUNE)
-			krt_users_prune(&e->heap, &mem->users, op_settled, e);
+		prune_users(e, &mem->users);
 		krt_users_note(&e->heap, &mem->users, op, sort, addr, block, list);
 	}
 }
@@ -384,12 +391,14 @@ static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct k
 
 	for (uint32_t i = 0; i < u->count; i++) {
 		struct krt_op_info *prev = u->user[i].op;
-		struct krt_pair p = {.confidence = KRT_POSSIBLE};
+		enum krt_finding_view view;
+		struct krt_pair p;
 
 		if ((u->user[i].sort != KRT_USER_POINTER && u->user[i].sort != KRT_USER_WORD) ||
 		    u->user[i].block != block || prev == t->op || krt_pair_known(e, prev, mem) ||
-		    !krt_unordered(e, prev, t->stream, &p.view))
+		    !krt_unordered(e, prev, t->stream, &view))
 			continue;
+		p = (struct krt_pair){.confidence = KRT_POSSIBLE, .view = view};
 		p.rule = t->kind == KRT_ACC_READ ? KRT_RULE_RACE_RAW : KRT_RULE_RACE_WAR;
 		if (t->kind == KRT_ACC_ATOMIC && t->op->coop && prev->coop)
 			p.rule = KRT_RULE_COOP_SHARED;
@@ -523,11 +532,14 @@ static void pointer_users(struct krt_engine *e, struct krt_op_info *op, struct k
 	for (uint32_t i = 0; i < u->count; i++) {
 		struct krt_op_info *prev = u->user[i].op;
 		unsigned sort = u->user[i].sort;
-		struct krt_pair p = {.rule = KRT_RULE_RACE_RAW, .confidence = KRT_POSSIBLE};
+		enum krt_finding_view view;
+		struct krt_pair p;
 
 		if (u->user[i].block != block || prev == op || krt_pair_known(e, prev, mem) ||
-		    !krt_unordered(e, prev, op->stream, &p.view))
+		    !krt_unordered(e, prev, op->stream, &view))
 			continue;
+		p = (struct krt_pair){
+			.rule = KRT_RULE_RACE_RAW, .confidence = KRT_POSSIBLE, .view = view};
 		p.cur = op;
 		p.prev = prev;
 		p.cur_what = "use";
