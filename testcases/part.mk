@@ -398,7 +398,7 @@ $(INTER_OUT)/images: testcases/inter/images.c testcases/common/prog.h $(O)/sim/l
 $(INTER_OUT)/images_dump: testcases/inter/images_dump.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -D_GNU_SOURCE -Ianalyzer -o $@ $< $(O)/libkrtcore.a
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -D_GNU_SOURCE -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS)
 inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(INTER_OUT)/bare-cxx $(INTER_OUT)/graphs $(INTER_OUT)/graphs_dump \
 		$(INTER_OUT)/images $(INTER_OUT)/images_dump $(O)/libkrtsan.so
 	$(Q)testcases/inter/run.sh $(O)

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a trace says of module images, as text that is the same in each run:
- * images_dump FOLDER.
+ * images_dump FOLDER [KERNEL...].  Of these kernels it tells in which calls' images
+ * their text is found again.  Nothing is told before the program gives a name
+ * (krtsan_name), unless it gives none at all (images_dump --all FOLDER).
  */
 #include "decode.h"
+#include "image_store.h"
 #include "reader.h"
 
 #include <inttypes.h>
@@ -50,14 +53,20 @@ static void describe(uint32_t id)
 
 int main(int argc, char **argv)
 {
+	struct krt_image_store *store = krt_image_store_new(&(struct krt_image_config){0});
 	char err[256] = "";
+	if (argc > 1 && !strcmp(argv[1], "--all")) {
+		begun = 1;
+		argc--;
+		argv++;
+	}
 	struct krt_reader *r = argc > 1 ? krt_reader_open(argv[1], false, err, sizeof err) : NULL;
 	struct krt_proc_reader *p;
 	const struct krt_rec *rec;
 	unsigned lane;
 	size_t len;
 
-	if (!r || krt_reader_scan(r) != 1) {
+	if (!r || !store || krt_reader_scan(r) != 1) {
 		printf("not ok %s\n", err);
 		return 1;
 	}
@@ -70,6 +79,7 @@ int main(int argc, char **argv)
 			bad |= image[m->id] != NULL;
 			image[m->id] = malloc(len);
 			memcpy(image[m->id], m, len);
+			bad |= krt_image_store_record(store, 0, m, len) != 0;
 		}
 		if (rec->kind != KRT_REC_CALL)
 			continue;
@@ -94,11 +104,24 @@ int main(int argc, char **argv)
 				printf(" not told: %u", ref->missing);
 		}
 		printf("\n");
+		for (int k = 2; k < argc; k++) {
+			uint32_t ids[64], n = 0;
+			struct krt_image_text text;
+
+			for (uint32_t i = 0; i < c.images.len / sizeof(struct krt_image_ref) && n < 64; i++)
+				ids[n++] = ((const struct krt_image_ref *)c.images.data + i)->id;
+			if (krt_image_store_text(store, 0, ids, n, argv[k], 90, &text))
+				continue;
+			printf("\t%s: %s, sm_%u%s\n", argv[k], krt_image_from_text(text.from), text.arch,
+			       text.where ? ", read from its file" : "");
+			bad |= !strstr(text.text, argv[k]);
+		}
 	}
 	if (krt_proc_dropped(p) || krt_proc_error(p)) {
 		printf("DROPPED %s\n", krt_proc_error(p) ? krt_proc_error(p) : "");
 		bad = 1;
 	}
 	krt_reader_close(r);
+	krt_image_store_free(store);
 	return bad;
 }

@@ -88,11 +88,31 @@ images() {
 	# the simulated driver says what it refuses
 	[ $got -eq 0 ] && ! grep -q -v '^sim: ' "$work/out" && ok "$1: runs undisturbed" ||
 		{ not_ok "$1: exit code $got"; cat "$work/out"; }
-	"$here/images_dump" "$work/s" >"$work/dump" && cmp -s "$work/dump" "$source/$1.txt" && ok "$1: trace" ||
+	"$here/images_dump" "$work/s" in_rodata in_data edge fat linked_1 linked_2 small large linked_text >"$work/dump" && cmp -s "$work/dump" "$source/$1.txt" && ok "$1: trace" ||
 		{ not_ok "$1: trace"; diff "$source/$1.txt" "$work/dump" | head -20; }
 }
 images images ""
 images images_few "images=300"
+
+# What nvcc makes of two files that are linked on the device: a wrapper of version 2.
+PATH=$PATH:/usr/local/cuda/bin
+if command -v nvcc >/dev/null 2>&1; then
+	fresh
+	rdc="nvcc -rdc=true -gencode arch=compute_90,code=[sm_90,compute_90]"
+	(cd "$work" && $rdc -c "$source/images_rdc_a.cu" "$source/images_rdc_b.cu" &&
+		$rdc -dlink -o link.o images_rdc_a.o images_rdc_b.o &&
+		${CC:-gcc} -I"$source/../../interposer" -c "$source/images_rdc.c" &&
+		g++ -o rdc images_rdc.o images_rdc_a.o images_rdc_b.o link.o -L"$out/sim" -l:libcuda.so.1) \
+		>"$work/log" 2>&1 || { not_ok "images of nvcc: it cannot be built"; cat "$work/log"; }
+	(LD_LIBRARY_PATH="$out/sim" KRTSAN_SESSION=$work/s LD_PRELOAD=$lib exec "$work/rdc") >"$work/out" 2>&1
+	"$here/images_dump" --all "$work/s" ka kb >"$work/dump"
+	[ "$(grep -c 'file rdc build-id .* file rdc build-id .* file rdc build-id' "$work/dump")" = 1 ] &&
+		[ "$(grep -c 'k[ab]: PTX in the fat binary, sm_90, read from its file' "$work/dump")" = 2 ] &&
+		ok "images of nvcc: found in the objects that were linked" ||
+		{ not_ok "images of nvcc"; cat "$work/dump"; }
+else
+	echo "# images of nvcc: skipped, no nvcc"
+fi
 
 # The header under the compilers' strictest.
 header=$(dirname "$0")/../../interposer/include
