@@ -153,6 +153,9 @@ UNIT_EXTRA_exec := $(patsubst %.c,$(O)/simobj/%.o,$(wildcard testcases/sim/exec*
 UNIT_CFLAGS_exec := -DPTX_DIR='"$(CURDIR)/testcases/ptx"'
 UNIT_LIBS_exec := -lm
 UNIT_CFLAGS_ptx := $(UNIT_CFLAGS_exec)
+UNIT_EXTRA_flow := $(UNIT_EXTRA_exec)
+UNIT_CFLAGS_flow := $(UNIT_CFLAGS_exec)
+UNIT_LIBS_flow := -lm
 # The same single instructions through the driver API: here on the simulator, on a GPU by gpu/run.sh ptx.
 ALL += $(O)/testcases/ptx-rows
 TESTS += ptx-rows

@@ -1,0 +1,1466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One launch: runs the program of a kernel over abstract values (an affine
+ * function of thread, block and loop indices, and of what was made on the way),
+ * and reports the bytes.
+ *
+ * A value stands for its register modulo 2^width; who cares for the sign or
+ * widens it asks for a window, and gets everything when it does not fit.  All
+ * arithmetic is exact or gives up (V_TOP).  A module variable's address is a
+ * number beyond all real ones; nothing but additions may be done with it.
+ */
+#include "flow_prog.h"
+#include <string.h>
+
+typedef __int128 wide;
+
+#define LIMIT	  (INT64_C(1) << 62)
+#define FAKE	  (INT64_C(1) << 59) /* addresses of module variables start here */
+#define FAKE_SIZE (INT64_C(1) << 40)
+
+struct ev {
+	struct prog *p;
+	const struct krt_flow_launch *l;
+	uint32_t natoms;
+};
+
+static const struct aval top = { .st = V_TOP };
+
+static struct aval con(int64_t c)
+{
+	return (struct aval){ .c = c };
+}
+
+static bool is_const(const struct aval *v)
+{
+	return v->st == V_OK && !v->n;
+}
+
+/* The smallest and largest value; false: too large, or not known. */
+static bool hull(const struct ev *e, const struct aval *v, int64_t *lo, int64_t *hi)
+{
+	wide l = v->c, h = v->c;
+
+	if (v->st != V_OK)
+		return false;
+	for (unsigned i = 0; i < v->n; i++) {
+		wide x = (wide)v->t[i].coef * (wide)e->p->atom[v->t[i].atom];
+
+		if (x < 0)
+			l += x;
+		else
+			h += x;
+		if (l < -LIMIT || h > LIMIT)
+			return false;
+	}
+	if (l < -LIMIT || h > LIMIT)
+		return false;
+	*lo = (int64_t)l;
+	*hi = (int64_t)h;
+	return true;
+}
+
+static struct aval checked(const struct ev *e, struct aval v)
+{
+	int64_t lo, hi;
+
+	if (v.st == V_OK && !hull(e, &v, &lo, &hi))
+		return top;
+	return v;
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t t = a % b;
+
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+static uint64_t mag(int64_t x)
+{
+	return x < 0 ? -(uint64_t)x : (uint64_t)x;
+}
+
+static uint64_t step_of(const struct aval *v)
+{
+	uint64_t g = 0;
+
+	for (unsigned i = 0; i < v->n; i++)
+		g = gcd(g, mag(v->t[i].coef));
+	return g;
+}
+
+/* lo, lo + step, ... up to hi. */
+static struct aval fresh(struct ev *e, int64_t lo, int64_t hi, uint64_t step)
+{
+	struct aval v = con(lo);
+
+	if (lo > hi)
+		return (struct aval){ .st = V_BOTTOM };
+	if (!step)
+		step = 1;
+	if ((uint64_t)hi - (uint64_t)lo < step)
+		return v;
+	if (e->natoms == e->p->natoms || step > (uint64_t)LIMIT || lo < -LIMIT || hi > LIMIT)
+		return top;
+	e->p->atom[e->natoms] = ((uint64_t)hi - (uint64_t)lo) / step;
+	v.n = 1;
+	v.t[0] = (struct term){ .coef = (int64_t)step, .atom = e->natoms++ };
+	return v;
+}
+
+static struct aval collapse(struct ev *e, const struct aval *v)
+{
+	int64_t lo, hi;
+
+	return hull(e, v, &lo, &hi) ? fresh(e, lo, hi, step_of(v)) : top;
+}
+
+static struct aval sum(struct ev *e, const struct aval *a, const struct aval *b, int sign)
+{
+	struct aval r = { 0 };
+	struct term t[2 * MAX_TERMS];
+	unsigned i = 0, k = 0, n = 0;
+	wide c;
+
+	if (a->st == V_BOTTOM || b->st == V_BOTTOM)
+		return (struct aval){ .st = V_BOTTOM };
+	if (a->st || b->st || (sign < 0 && b->c >= FAKE))
+		return top;
+	c = (wide)a->c + (sign < 0 ? -(wide)b->c : (wide)b->c);
+	if (c < -LIMIT || c > LIMIT)
+		return top;
+	r.c = (int64_t)c;
+	if (!b->n) {
+		r.n = a->n;
+		for (i = 0; i < a->n; i++)
+			r.t[i] = a->t[i];
+		return checked(e, r);
+	}
+	while (i < a->n || k < b->n) {
+		if (k == b->n || (i < a->n && a->t[i].atom < b->t[k].atom)) {
+			t[n++] = a->t[i++];
+		} else {
+			struct term x = b->t[k++];
+
+			if (sign < 0)
+				x.coef = -x.coef;
+			if (i < a->n && a->t[i].atom == x.atom) {
+				wide s = (wide)a->t[i++].coef + x.coef;
+
+				if (s < -LIMIT || s > LIMIT)
+					return top;
+				x.coef = (int64_t)s;
+			}
+			if (x.coef)
+				t[n++] = x;
+		}
+	}
+	if (n > MAX_TERMS) {
+		/* The last ones become one. */
+		struct aval rest = { 0 };
+
+		for (i = MAX_TERMS - 1; i < n; i++) {
+			struct aval x = { .n = 1 };
+
+			x.t[0] = t[i];
+			rest = checked(e, rest);
+			if (rest.st)
+				return top;
+			rest = i == MAX_TERMS - 1 ? x : rest;
+			if (i > MAX_TERMS - 1) {
+				rest = collapse(e, &rest);
+				if (rest.st)
+					return top;
+				if (rest.n == 1) {
+					rest.t[1] = t[i];
+					rest.n = 2;
+				} else {
+					rest.t[0] = t[i];
+					rest.n = 1;
+				}
+			}
+		}
+		rest = collapse(e, &rest);
+		if (rest.st)
+			return top;
+		c = (wide)r.c + rest.c;
+		if (c < -LIMIT || c > LIMIT)
+			return top;
+		r.c = (int64_t)c;
+		n = MAX_TERMS - 1;
+		if (rest.n)
+			t[n++] = rest.t[0];
+	}
+	r.n = (uint8_t)n;
+	memcpy(r.t, t, n * sizeof(*t));
+	return checked(e, r);
+}
+
+static struct aval scaled(struct ev *e, const struct aval *a, int64_t k)
+{
+	struct aval r = *a;
+	wide x;
+
+	if (a->st)
+		return *a;
+	if (!k)
+		return con(0);
+	x = (wide)a->c * k;
+	if (x < -LIMIT || x > LIMIT)
+		return top;
+	r.c = (int64_t)x;
+	for (unsigned i = 0; i < r.n; i++) {
+		x = (wide)r.t[i].coef * k;
+		if (x < -LIMIT || x > LIMIT)
+			return top;
+		r.t[i].coef = (int64_t)x;
+	}
+	return checked(e, r);
+}
+
+/* Does the value fit a register of w bits as it is, up to a multiple of 2^w (*shift)? */
+static bool fits(const struct ev *e, const struct aval *v, unsigned w, bool sign, int64_t *shift)
+{
+	int64_t lo, hi, base, size;
+
+	*shift = 0;
+	if (!hull(e, v, &lo, &hi))
+		return false;
+	if (w >= 64)
+		return hi < FAKE && (sign || lo >= 0);
+	size = INT64_C(1) << w;
+	base = sign ? -(size / 2) : 0;
+	lo -= base;
+	hi -= base;
+	*shift = (lo >= 0 ? lo / size : -((-lo + size - 1) / size)) * size;
+	return hi - *shift < size;
+}
+
+/* The value as a number of w bits. */
+static struct aval window(struct ev *e, const struct aval *v, unsigned w, bool sign)
+{
+	struct aval r = *v;
+	int64_t shift;
+
+	if (v->st == V_BOTTOM)
+		return r;
+	if (v->st == V_OK && fits(e, v, w, sign, &shift)) {
+		r.c -= shift;
+		return r;
+	}
+	if (w >= 64)
+		return top;
+	return sign ? fresh(e, -(INT64_C(1) << (w - 1)), (INT64_C(1) << (w - 1)) - 1, 1)
+		    : fresh(e, 0, (INT64_C(1) << w) - 1, 1);
+}
+
+static int64_t floor_div(int64_t a, int64_t d)
+{
+	return a >= 0 ? a / d : -((-a + d - 1) / d);
+}
+
+/* The terms that are multiples of d, and the rest with the constant. */
+static void divide(const struct aval *v, int64_t d, struct aval *multiple, struct aval *rest)
+{
+	*multiple = con(0);
+	*rest = con(v->c);
+	for (unsigned i = 0; i < v->n; i++) {
+		if (v->t[i].coef % d)
+			rest->t[rest->n++] = v->t[i];
+		else
+			multiple->t[multiple->n++] = v->t[i];
+	}
+}
+
+/* floor(v / d), d > 0; exact in the affine part where it can be. */
+static struct aval quotient(struct ev *e, const struct aval *v, int64_t d)
+{
+	struct aval m, r, q;
+	int64_t lo, hi;
+
+	if (v->st)
+		return *v;
+	divide(v, d, &m, &r);
+	for (unsigned i = 0; i < m.n; i++)
+		m.t[i].coef /= d;
+	if (!hull(e, &r, &lo, &hi))
+		return top;
+	q = fresh(e, floor_div(lo, d), floor_div(hi, d), 1);
+	return sum(e, &m, &q, 1);
+}
+
+/* v modulo d, in [0, d). */
+static struct aval remainder_of(struct ev *e, const struct aval *v, int64_t d)
+{
+	struct aval m, r;
+	int64_t lo, hi;
+	uint64_t g;
+
+	if (v->st)
+		return *v;
+	divide(v, d, &m, &r);
+	if (!hull(e, &r, &lo, &hi))
+		return top;
+	if (floor_div(lo, d) == floor_div(hi, d)) {
+		r.c -= floor_div(lo, d) * d;
+		return r;
+	}
+	g = gcd(step_of(&r), (uint64_t)d);
+	return fresh(e, r.c - floor_div(r.c, (int64_t)g) * (int64_t)g, d - 1, g);
+}
+
+static struct aval pow2_bound(struct ev *e, int64_t lo, int64_t hi)
+{
+	int64_t top_bit = 1;
+
+	while (top_bit <= hi)
+		top_bit *= 2;
+	return fresh(e, lo, top_bit - 1, 1);
+}
+
+static struct aval join(struct ev *e, const struct aval *a, const struct aval *b)
+{
+	int64_t alo, ahi, blo, bhi;
+	uint64_t g;
+
+	if (a->st == V_BOTTOM)
+		return *b;
+	if (b->st == V_BOTTOM)
+		return *a;
+	if (a->st || b->st)
+		return top;
+	if (a->c == b->c && a->n == b->n) {
+		unsigned i = 0;
+
+		while (i < a->n && a->t[i].coef == b->t[i].coef && a->t[i].atom == b->t[i].atom)
+			i++;
+		if (i == a->n)
+			return *a;
+	}
+	if (!hull(e, a, &alo, &ahi) || !hull(e, b, &blo, &bhi) || ahi >= FAKE || bhi >= FAKE)
+		return top;
+	g = gcd(gcd(step_of(a), step_of(b)), mag(a->c - b->c));
+	return fresh(e, alo < blo ? alo : blo, ahi > bhi ? ahi : bhi, g);
+}
+
+/* 1, 0, or V_TOP. */
+static struct aval compare(struct ev *e, const struct aval *a, const struct aval *b,
+			   const struct pins *p)
+{
+	struct aval x = window(e, a, p->w, p->sign), y = window(e, b, p->w, p->sign), d;
+	int64_t lo, hi;
+
+	if (x.st == V_BOTTOM || y.st == V_BOTTOM)
+		return (struct aval){ .st = V_BOTTOM };
+	d = sum(e, &x, &y, -1);
+	if (!hull(e, &d, &lo, &hi))
+		return top;
+	switch ((enum ncmp)p->cmp) {
+	case C_EQ:
+	case C_NE:
+		if (lo == 0 && hi == 0)
+			return con(p->cmp == C_EQ);
+		if (lo > 0 || hi < 0 || (step_of(&d) > 1 && d.c % (int64_t)step_of(&d)))
+			return con(p->cmp == C_NE);
+		return top;
+	case C_LT:
+	case C_GE:
+		if (hi < 0)
+			return con(p->cmp == C_LT);
+		return lo >= 0 ? con(p->cmp == C_GE) : top;
+	default:
+		if (hi <= 0)
+			return con(p->cmp == C_LE);
+		return lo > 0 ? con(p->cmp == C_GT) : top;
+	}
+}
+
+/* The interval that x cmp [ylo, yhi] leaves. */
+static void allowed(unsigned cmp, int64_t ylo, int64_t yhi, int64_t *lo, int64_t *hi)
+{
+	*lo = -LIMIT;
+	*hi = LIMIT;
+	switch ((enum ncmp)cmp) {
+	case C_EQ:
+		*lo = ylo;
+		*hi = yhi;
+		break;
+	case C_NE:
+		break;
+	case C_LT:
+		*hi = yhi - 1;
+		break;
+	case C_LE:
+		*hi = yhi;
+		break;
+	case C_GT:
+		*lo = ylo + 1;
+		break;
+	case C_GE:
+		*lo = ylo;
+		break;
+	}
+}
+
+/* What of v lies in [lo, hi]. */
+static struct aval cut(struct ev *e, const struct aval *v, int64_t lo, int64_t hi)
+{
+	int64_t l, h, d;
+	uint64_t g;
+
+	if (!hull(e, v, &l, &h))
+		return *v;
+	if (l >= lo && h <= hi)
+		return *v;
+	g = step_of(v);
+	if (!g)
+		g = 1;
+	if (lo > l) {
+		d = (int64_t)(((uint64_t)lo - (uint64_t)l + g - 1) / g * g);
+		if (d > LIMIT)
+			return (struct aval){ .st = V_BOTTOM };
+		l += d;
+	}
+	return fresh(e, l, h < hi ? h : hi, g);
+}
+
+static struct aval clamp(struct ev *e, const struct aval *a, const struct aval *y,
+			 const struct pins *p)
+{
+	struct aval b = window(e, y, p->w, p->sign), v, r, off = con(p->imm);
+	int64_t lo, hi, ylo, yhi, shift, l, h;
+
+	if (a->st == V_BOTTOM || b.st == V_BOTTOM)
+		return (struct aval){ .st = V_BOTTOM };
+	if (!hull(e, &b, &ylo, &yhi) || yhi >= FAKE)
+		return *a;
+	allowed(p->cmp, ylo, yhi, &lo, &hi);
+	v = sum(e, a, &off, 1);
+	if (v.st == V_OK && fits(e, &v, p->w, p->sign, &shift)) {
+		if (!hull(e, &v, &l, &h))
+			return *a;
+		if (p->cmp == C_NE && ylo == yhi) {
+			lo = l - shift == ylo ? ylo + 1 : lo;
+			hi = h - shift == yhi ? yhi - 1 : hi;
+		}
+		if (lo > -LIMIT)
+			lo += shift;
+		if (hi < LIMIT)
+			hi += shift;
+		if (l >= lo && h <= hi)
+			return *a;
+		r = cut(e, &v, lo, hi);
+	} else if (v.st == V_OK && !p->sign && hull(e, &v, &l, &h) && l < 0 && h >= 0 &&
+		   hi < LIMIT && h < FAKE &&
+		   (p->w >= 64 || (l >= -(INT64_C(1) << (p->w - 1)) &&
+				   h < INT64_C(1) << (p->w - 1) && hi < (INT64_C(1) << p->w) + l))) {
+		/* Unsigned below a bound: what is negative is far above it. */
+		r = cut(e, &v, lo > 0 ? lo : 0, hi);
+	} else if (p->cmp == C_NE) {
+		return *a;
+	} else {
+		/* Anything of w bits, cut. */
+		int64_t wlo = p->w >= 64 ? (p->sign ? -LIMIT : 0)
+					 : (p->sign ? -(INT64_C(1) << (p->w - 1)) : 0);
+		int64_t whi = p->w >= 64 ? LIMIT
+					 : (INT64_C(1) << (p->w - (p->sign ? 1 : 0))) - 1;
+
+		if (lo < wlo)
+			lo = wlo;
+		if (hi > whi)
+			hi = whi;
+		if (p->w >= 64 && (lo == -LIMIT || hi == LIMIT))
+			return *a;
+		r = fresh(e, lo, hi, 1);
+	}
+	return sum(e, &r, &off, -1);
+}
+
+/* How often (start + delta + k * step) cmp bound holds from k = 0 on without a break. */
+static struct aval passes(struct ev *e, const struct aval *init, const struct aval *step,
+			  const struct aval *delta, const struct aval *bound, const struct pins *p,
+			  bool *exact)
+{
+	struct aval a = sum(e, init, delta, 1), y, d, s = window(e, step, p->w, true);
+	int64_t lo, hi, ylo, yhi, max, min, sh, st, over;
+
+	*exact = false;
+	if (!is_const(&s) || !s.c || a.st || bound->st)
+		return top;
+	st = s.c;
+	max = p->w >= 64 ? LIMIT / 2 : (INT64_C(1) << (p->w - (p->sign ? 1 : 0))) - 1;
+	min = p->sign ? (p->w >= 64 ? -LIMIT / 2 : -(INT64_C(1) << (p->w - 1))) : 0;
+	if (!fits(e, &a, p->w, p->sign, &sh))
+		return top;
+	a.c -= sh;
+	if (!fits(e, bound, p->w, p->sign, &sh))
+		return top;
+	y = *bound;
+	y.c -= sh;
+	if (!hull(e, &y, &ylo, &yhi))
+		return top;
+	switch ((enum ncmp)p->cmp) {
+	case C_LT:
+	case C_LE:
+		over = p->cmp == C_LT ? 1 : 0;
+		if (st < 0 || yhi - over > max - st)
+			return top;
+		d = sum(e, &y, &a, -1);
+		d.c -= over;
+		break;
+	case C_GT:
+	case C_GE:
+		over = p->cmp == C_GT ? 1 : 0;
+		if (st > 0 || ylo + over < min - st)
+			return top;
+		d = sum(e, &a, &y, -1);
+		d.c -= over;
+		st = -st;
+		break;
+	case C_NE:
+		d = st > 0 ? sum(e, &y, &a, -1) : sum(e, &a, &y, -1);
+		st = st < 0 ? -st : st;
+		if (!hull(e, &d, &lo, &hi) || lo < 0)
+			return top;
+		if (d.c % st || (d.n && step_of(&d) % (uint64_t)st))
+			return top;
+		*exact = !d.n;
+		return con(hi / st);
+	default:
+		return top;
+	}
+	if (!hull(e, &d, &lo, &hi))
+		return top;
+	*exact = !d.n;
+	return con(hi < 0 ? 0 : hi / st + 1);
+}
+
+static struct aval induced(struct ev *e, const struct aval *init, const struct aval *step,
+			   const struct aval *count, const struct pins *p)
+{
+	uint32_t atom = 6 + (uint32_t)p->imm;
+	struct aval s = p->w < 64 ? window(e, step, p->w, true) : *step, k, r;
+	int64_t lo, hi, n;
+
+	if (init->st == V_BOTTOM || count->st == V_BOTTOM)
+		return (struct aval){ .st = V_BOTTOM };
+	if (init->st || !is_const(count) || s.st)
+		return top;
+	n = count->c - (p->imm & 1);
+	if (n < 0)
+		return (struct aval){ .st = V_BOTTOM };
+	e->p->atom[atom] = (uint64_t)n;
+	if (!s.n) {
+		k = con(0);
+		if (n && s.c) {
+			k.n = 1;
+			k.t[0] = (struct term){ .coef = s.c, .atom = atom };
+		}
+	} else {
+		wide a, b;
+
+		if (!hull(e, &s, &lo, &hi))
+			return top;
+		a = (wide)lo * n;
+		b = (wide)hi * n;
+		if (a < -LIMIT || b > LIMIT)
+			return top;
+		k = fresh(e, a < 0 ? (int64_t)a : 0, b > 0 ? (int64_t)b : 0,
+			  gcd(step_of(&s), mag(s.c)));
+	}
+	r = checked(e, k);
+	return r.st ? top : sum(e, init, &k, 1);
+}
+
+/* An induction variable is what it starts with, or passed its test one step before. */
+static struct aval bounded(struct ev *e, const struct aval *iv, const struct aval *step,
+			   const struct aval *delta, const struct aval *bound,
+			   const struct aval *init, const struct pins *p)
+{
+	struct aval s = window(e, step, p->w, true), a = sum(e, init, delta, 1);
+	int64_t sh, ylo, yhi, ilo, ihi, lo, hi;
+
+	if (iv->st || !is_const(&s) || !is_const(delta) || init->st || bound->st ||
+	    !fits(e, &a, p->w, p->sign, &sh) || sh || !fits(e, bound, p->w, p->sign, &sh) || sh ||
+	    !hull(e, bound, &ylo, &yhi) || !hull(e, init, &ilo, &ihi))
+		return *iv;
+	allowed(p->cmp, ylo, yhi, &lo, &hi);
+	if (s.c > 0 && (p->cmp == C_LT || p->cmp == C_LE)) {
+		hi += s.c - delta->c;
+		return cut(e, iv, -LIMIT, hi > ihi ? hi : ihi);
+	}
+	if (s.c < 0 && (p->cmp == C_GT || p->cmp == C_GE)) {
+		lo += s.c - delta->c;
+		return cut(e, iv, lo < ilo ? lo : ilo, LIMIT);
+	}
+	return *iv;
+}
+
+static struct aval along(struct ev *e, const struct aval *iv, const struct aval *own,
+			 const struct aval *step, const struct aval *x, const struct aval *init,
+			 const struct aval *xstep)
+{
+	struct aval d, r;
+	int64_t lo, hi, rlo, rhi, ilo, ihi, m;
+
+	if (iv->st == V_BOTTOM || x->st == V_BOTTOM)
+		return (struct aval){ .st = V_BOTTOM };
+	if (own->st || !is_const(step) || x->st || init->st || !is_const(xstep) || !xstep->c ||
+	    step->c % xstep->c)
+		return *iv;
+	/* Both must be numbers, not only so modulo their width. */
+	if (!hull(e, x, &lo, &hi) || !hull(e, init, &ilo, &ihi) || lo < INT32_MIN ||
+	    hi > INT32_MAX || ilo < INT32_MIN || ihi > INT32_MAX)
+		return *iv;
+	m = step->c / xstep->c;
+	d = sum(e, x, init, -1);
+	d = scaled(e, &d, m);
+	r = sum(e, own, &d, 1);
+	/* The parts that cancel do so only in this order. */
+	d = scaled(e, init, -m);
+	d = sum(e, own, &d, 1);
+	if (!d.st) {
+		struct aval mx = scaled(e, x, m), q = sum(e, &d, &mx, 1);
+
+		if (!hull(e, &r, &rlo, &rhi) ||
+		    (hull(e, &q, &lo, &hi) && (wide)hi - lo < (wide)rhi - rlo))
+			r = q;
+	}
+	if (!hull(e, &r, &rlo, &rhi))
+		return *iv;
+	if (hull(e, iv, &lo, &hi) && (wide)hi - lo <= (wide)rhi - rlo)
+		return *iv;
+	return r;
+}
+
+static bool read_param(const struct ev *e, uint64_t off, unsigned bits, bool sign, int64_t *out)
+{
+	unsigned n = bits / 8;
+	uint64_t v = 0;
+
+	if (!n || n > 8 || off > e->l->len || e->l->len - off < n)
+		return false;
+	memcpy(&v, (const char *)e->l->params + off, n);
+	if (sign && n < 8)
+		v = (uint64_t)((int64_t)(v << (64 - bits)) >> (64 - bits));
+	*out = (int64_t)v;
+	return true;
+}
+
+static struct aval special(struct ev *e, int64_t id)
+{
+	const uint32_t *d = id < S_CTAID || (id >= S_NTID && id < S_NCTAID) ? e->l->block : e->l->grid;
+	struct aval v = con(0);
+	uint64_t threads;
+
+	if (id >= S_NTID && id < S_LANE)
+		return con(d[(id - S_NTID) % 3]);
+	if (id < S_NTID) {
+		if (d[id % 3] > 1) {
+			v.n = 1;
+			v.t[0] = (struct term){ .coef = 1, .atom = (uint32_t)id };
+		}
+		return v;
+	}
+	threads = (uint64_t)e->l->block[0] * e->l->block[1] * e->l->block[2];
+	return fresh(e, 0, threads < 32 ? (int64_t)threads - 1 : 31, 1);
+}
+
+/* Bits that a and b have in common: none? */
+static bool disjoint(struct ev *e, const struct aval *a, const struct aval *b)
+{
+	int64_t lo, hi, size;
+	uint64_t all = (uint64_t)a->c;
+
+	for (unsigned i = 0; i < a->n; i++)
+		all |= (uint64_t)a->t[i].coef;
+	if (!hull(e, b, &lo, &hi) || lo < 0)
+		return false;
+	if (!all)
+		return true;
+	size = (int64_t)(all & -all);
+	return size > hi;
+}
+
+static struct aval node(struct ev *e, const struct pins *p)
+{
+	static const struct aval nothing = { 0 };
+	const struct aval *v = e->p->val;
+	const struct aval *a = p->a == NONE ? &nothing : &v[p->a];
+	const struct aval *b = p->b == NONE ? &nothing : &v[p->b];
+	int64_t alo, ahi, blo, bhi, k;
+	struct aval x, y;
+	unsigned w = p->w;
+
+	switch ((enum nop)p->nop) {
+	case N_OPAQUE:
+		if (w >= 64 || w == 1)
+			return top;
+		return window(e, &top, w, p->sign);
+	case N_CONST:
+		return p->imm > -LIMIT && p->imm < FAKE ? con(p->imm) : top;
+	case N_PARAM:
+		if (p->imm < 0 || !read_param(e, (uint64_t)p->imm, w, p->sign, &k))
+			return w >= 64 ? top : window(e, &top, w, p->sign);
+		return k > -LIMIT && k < FAKE ? con(k) : top;
+	case N_SREG:
+		return special(e, p->imm);
+	case N_VAR:
+		return con(FAKE + p->imm * FAKE_SIZE + FAKE_SIZE / 2);
+	case N_PHI:
+	case N_IV:
+	case N_PADDR:
+		return top;
+	default:
+		break;
+	}
+	if (a->st == V_BOTTOM || b->st == V_BOTTOM)
+		return (struct aval){ .st = V_BOTTOM };
+	switch ((enum nop)p->nop) {
+	case N_ADD:
+		return sum(e, a, b, 1);
+	case N_SUB:
+		return sum(e, a, b, -1);
+	case N_SEL:
+		x = v[p->c];
+		if (is_const(a))
+			return a->c ? *b : x;
+		return join(e, b, &x);
+	case N_PNOT:
+		return is_const(a) ? con(!a->c) : top;
+	case N_PAND:
+		if ((is_const(a) && !a->c) || (is_const(b) && !b->c))
+			return con(0);
+		return is_const(a) && is_const(b) ? con(1) : top;
+	case N_POR:
+		if ((is_const(a) && a->c) || (is_const(b) && b->c))
+			return con(1);
+		return is_const(a) && is_const(b) ? con(0) : top;
+	case N_CMP:
+		return compare(e, a, b, p);
+	case N_EXT:
+		return window(e, a, (unsigned)p->imm, p->sign);
+	default:
+		break;
+	}
+	/* The rest is not for addresses of variables. */
+	if ((a->st == V_OK && a->c >= FAKE / 2) || (b->st == V_OK && b->c >= FAKE / 2))
+		return top;
+	switch ((enum nop)p->nop) {
+	case N_MUL:
+		if (!is_const(a) && is_const(b)) {
+			const struct aval *t = a;
+
+			a = b;
+			b = t;
+		}
+		if (is_const(a)) {
+			x = window(e, a, w, true);
+			if (!is_const(&x))
+				return top;
+			return scaled(e, b, x.c);
+		}
+		if (!hull(e, a, &alo, &ahi) || !hull(e, b, &blo, &bhi))
+			return top;
+		{
+			wide q[4] = { (wide)alo * blo, (wide)alo * bhi, (wide)ahi * blo,
+				      (wide)ahi * bhi };
+			wide lo = q[0], hi = q[0];
+
+			for (unsigned i = 1; i < 4; i++) {
+				lo = q[i] < lo ? q[i] : lo;
+				hi = q[i] > hi ? q[i] : hi;
+			}
+			return lo < -LIMIT || hi > LIMIT ? top
+							 : fresh(e, (int64_t)lo, (int64_t)hi, 1);
+		}
+	case N_SHL:
+		if (!is_const(b) || b->c < 0)
+			return top;
+		if (b->c >= w)
+			return con(0);
+		return b->c > 61 ? top : scaled(e, a, INT64_C(1) << b->c);
+	case N_SHR:
+		if (!is_const(b) || b->c < 0)
+			return top;
+		x = window(e, a, w, p->sign);
+		if (b->c >= w || b->c > 61)
+			return p->sign ? top : b->c >= w ? con(0) : top;
+		return quotient(e, &x, INT64_C(1) << b->c);
+	case N_DECAY:
+		x = window(e, a, w, p->sign);
+		if (!hull(e, &x, &alo, &ahi) || alo < 0)
+			return w < 64 ? window(e, &top, w, p->sign) : top;
+		return fresh(e, 0, ahi, 1);
+	case N_AND:
+		if (!is_const(a) && is_const(b)) {
+			const struct aval *t = a;
+
+			a = b;
+			b = t;
+		}
+		if (is_const(a)) {
+			x = window(e, a, w, true);
+			if (!is_const(&x))
+				return top;
+			k = x.c;
+			if (is_const(b))
+				return con(k & b->c);
+			if (k > 0 && !(k & (k + 1)) && b->st == V_OK)
+				return remainder_of(e, b, k + 1);
+			if (k < 0 && !(-(uint64_t)k & (-(uint64_t)k - 1)) && b->st == V_OK &&
+			    k > -LIMIT) {
+				/* A multiple of 2^n: what is below falls away. */
+				y = quotient(e, b, -k);
+				return scaled(e, &y, -k);
+			}
+		}
+		x = window(e, a, w, false);
+		y = window(e, b, w, false);
+		if (!hull(e, &x, &alo, &ahi))
+			alo = ahi = -1;
+		if (!hull(e, &y, &blo, &bhi))
+			blo = bhi = -1;
+		if (ahi < 0 && bhi < 0)
+			return top;
+		if (ahi < 0 || (bhi >= 0 && bhi < ahi))
+			ahi = bhi;
+		return fresh(e, 0, ahi, 1);
+	case N_OR:
+	case N_XOR:
+		if (is_const(a) && is_const(b))
+			return con(p->nop == N_OR ? a->c | b->c : a->c ^ b->c);
+		if (p->nop == N_XOR && is_const(b)) {
+			x = window(e, b, w, true);
+			if (is_const(&x) && x.c == -1)
+				return sum(e, &x, a, -1);
+		}
+		x = window(e, a, w, false);
+		y = window(e, b, w, false);
+		if (disjoint(e, &x, &y) || disjoint(e, &y, &x))
+			return sum(e, &x, &y, 1);
+		if (!hull(e, &x, &alo, &ahi) || !hull(e, &y, &blo, &bhi))
+			return top;
+		return pow2_bound(e, p->nop == N_OR ? (alo > blo ? alo : blo) : 0,
+				  ahi > bhi ? ahi : bhi);
+	case N_MIN:
+	case N_MAX:
+		x = window(e, a, w, p->sign);
+		y = window(e, b, w, p->sign);
+		if (!hull(e, &x, &alo, &ahi) || !hull(e, &y, &blo, &bhi))
+			return top;
+		if (ahi <= blo)
+			return p->nop == N_MIN ? x : y;
+		if (bhi <= alo)
+			return p->nop == N_MIN ? y : x;
+		if (p->nop == N_MIN)
+			return fresh(e, alo < blo ? alo : blo, ahi < bhi ? ahi : bhi, 1);
+		return fresh(e, alo > blo ? alo : blo, ahi > bhi ? ahi : bhi, 1);
+	case N_DIV:
+	case N_REM:
+		x = window(e, a, w, p->sign);
+		y = window(e, b, w, p->sign);
+		if (!hull(e, &x, &alo, &ahi) || !hull(e, &y, &blo, &bhi) || blo < 1)
+			return top;
+		if (p->nop == N_DIV) {
+			if (alo >= 0)
+				return blo == bhi ? quotient(e, &x, blo)
+						  : fresh(e, alo / bhi, ahi / blo, 1);
+			return blo == bhi ? fresh(e, alo / blo, ahi / blo, 1)
+					  : fresh(e, alo, ahi > 0 ? ahi : 0, 1);
+		}
+		if (alo >= 0 && blo == bhi)
+			return remainder_of(e, &x, blo);
+		if (alo >= 0)
+			return ahi < blo ? x : fresh(e, 0, ahi < bhi - 1 ? ahi : bhi - 1, 1);
+		return fresh(e, -(bhi - 1), bhi - 1, 1);
+	default:
+		return top;
+	}
+}
+
+static void run(struct ev *e)
+{
+	static const struct aval zero = { 0 };
+	struct aval *v = e->p->val;
+	bool exact;
+
+	for (uint32_t i = 0; i < e->p->nins; i++) {
+		const struct pins *p = &e->p->ins[i];
+
+		switch ((enum pop)p->op) {
+		case P_TOP:
+			v[i] = top;
+			break;
+		case P_NODE:
+			v[i] = node(e, p);
+			break;
+		case P_JOIN:
+			v[i] = join(e, &v[p->a], &v[p->b]);
+			break;
+		case P_TRIP:
+			if (v[p->a].st == V_BOTTOM || v[p->d].st == V_BOTTOM) {
+				v[i] = (struct aval){ .st = V_BOTTOM };
+				break;
+			}
+			v[i] = passes(e, &v[p->a], &v[p->b], p->c == NONE ? &zero : &v[p->c],
+				      &v[p->d], p, &exact);
+			break;
+		case P_MIN2:
+			if (!is_const(&v[p->a]))
+				v[i] = v[p->b];
+			else if (!is_const(&v[p->b]) || v[p->a].c < v[p->b].c)
+				v[i] = v[p->a];
+			else
+				v[i] = v[p->b];
+			break;
+		case P_IV:
+			v[i] = induced(e, &v[p->a], &v[p->b], &v[p->c], p);
+			break;
+		case P_BOUND:
+			v[i] = bounded(e, &v[p->a], &v[p->b], p->c == NONE ? &zero : &v[p->c],
+				       &v[p->d], &v[p->e], p);
+			break;
+		case P_ALONG:
+			v[i] = along(e, &v[p->a], &v[p->b], &v[p->c], &v[p->d], &v[p->e],
+				     &v[p->f]);
+			break;
+		case P_CLAMP:
+			v[i] = clamp(e, &v[p->a], &v[p->b], p);
+			break;
+		}
+	}
+}
+
+/* ---- proofs ---- */
+
+struct group {
+	struct aval form;
+	int64_t lo, hi;    /* guard: form in [lo, hi] */
+};
+
+/* Sorts terms by magnitude. */
+static void by_size(struct term *t, unsigned n)
+{
+	for (unsigned i = 1; i < n; i++) {
+		struct term x = t[i];
+		unsigned k = i;
+
+		for (; k && mag(t[k - 1].coef) > mag(x.coef); k--)
+			t[k] = t[k - 1];
+		t[k] = x;
+	}
+}
+
+static bool shares(const struct aval *a, const struct aval *b)
+{
+	for (unsigned i = 0; i < a->n; i++)
+		for (unsigned k = 0; k < b->n; k++)
+			if (a->t[i].atom == b->t[k].atom)
+				return true;
+	return false;
+}
+
+static int64_t coef_of(const struct aval *v, uint32_t atom)
+{
+	for (unsigned i = 0; i < v->n; i++)
+		if (v->t[i].atom == atom)
+			return v->t[i].coef;
+	return 0;
+}
+
+static bool equal(const struct aval *a, const struct aval *b)
+{
+	if (a->st || b->st || a->c != b->c || a->n != b->n)
+		return false;
+	for (unsigned i = 0; i < a->n; i++)
+		if (a->t[i].coef != b->t[i].coef || a->t[i].atom != b->t[i].atom)
+			return false;
+	return true;
+}
+
+/* Adds "x cmp y" to the groups; false: cannot be used for a proof. */
+static bool add_guard(struct ev *e, struct group *g, unsigned *n, const struct aval *xv,
+		      const struct aval *yv, unsigned cmp, unsigned w, bool sign)
+{
+	struct aval x = *xv, y = *yv;
+	int64_t lo, hi, l, h, shift;
+	unsigned i;
+
+	if (!is_const(&y) && is_const(&x)) {
+		static const uint8_t m[] = {
+			[C_EQ] = C_EQ, [C_NE] = C_NE, [C_LT] = C_GT,
+			[C_LE] = C_GE, [C_GT] = C_LT, [C_GE] = C_LE,
+		};
+
+		x = *yv;
+		y = *xv;
+		cmp = m[cmp];
+	}
+	if (x.st || !is_const(&y) || !fits(e, &x, w, sign, &shift))
+		return false;
+	x.c -= shift;
+	if (!fits(e, &y, w, sign, &shift))
+		return false;
+	y.c -= shift;
+	if (!hull(e, &x, &l, &h))
+		return false;
+	allowed(cmp, y.c, y.c, &lo, &hi);
+	if (cmp == C_NE) {
+		if (y.c == l)
+			lo = l + 1;
+		else if (y.c == h)
+			hi = h - 1;
+		else if (y.c > l && y.c < h)
+			return false;
+	}
+	if (l >= lo && h <= hi)
+		return true; /* always */
+	if (!x.n || l > hi || h < lo)
+		return false; /* never */
+	for (i = 0; i < *n; i++) {
+		struct aval d;
+
+		if (!shares(&g[i].form, &x))
+			continue;
+		d = sum(e, &x, &g[i].form, -1);
+		if (!is_const(&d))
+			return false;
+		/* x = form + d */
+		lo = lo > -LIMIT ? lo - d.c : lo;
+		hi = hi < LIMIT ? hi - d.c : hi;
+		g[i].lo = lo > g[i].lo ? lo : g[i].lo;
+		g[i].hi = hi < g[i].hi ? hi : g[i].hi;
+		return true;
+	}
+	if (*n == 8)
+		return false;
+	g[*n].form = x;
+	g[*n].lo = lo;
+	g[(*n)++].hi = hi;
+	return true;
+}
+
+/* Are the values of the form all of lo, lo + step, ..., hi? */
+static bool dense(const struct ev *e, const struct aval *v, uint64_t *step, int64_t *lo, int64_t *hi)
+{
+	struct term t[MAX_TERMS];
+	wide cover;
+
+	memcpy(t, v->t, sizeof(t));
+	by_size(t, v->n);
+	if (!v->n || !hull(e, v, lo, hi))
+		return false;
+	*step = mag(t[0].coef);
+	cover = (wide)*step * e->p->atom[t[0].atom];
+	for (unsigned i = 1; i < v->n; i++) {
+		uint64_t m = mag(t[i].coef);
+
+		if (m % *step || m > cover + *step)
+			return false;
+		cover += (wide)m * e->p->atom[t[i].atom];
+	}
+	return true;
+}
+
+/* Is every byte of *lo..*hi touched?  Changes what loops are taken to do. */
+static bool covered(struct ev *e, const struct pacc *a, uint64_t *lo, uint64_t *hi)
+{
+	const struct pmust *m = a->must;
+	const struct aval *v = e->p->val;
+	uint32_t nb = 6 + 2 * e->p->nloops;
+	struct group g[8];
+	struct aval addr;
+	struct {
+		uint64_t coef, n;
+	} part[2 * MAX_TERMS];
+	unsigned ng = 0, np = 0;
+	bool used[64] = { 0 };
+	int64_t at;
+	wide cover;
+
+	if (v[m->addr].st || m->nguards > 64)
+		return false;
+	for (uint32_t i = 0; i < m->nloops; i++) {
+		const struct ploop *l = &m->loops[i];
+		struct pins p = { .w = l->w, .sign = l->sign, .cmp = l->cmp };
+		struct aval delta = l->delta == NO_SLOT ? con(0) : v[l->delta];
+		struct aval n;
+		bool exact, found = false;
+
+		if (v[l->trip].st || !is_const(&v[l->trip]) || v[l->iv].st)
+			return false;
+		n = passes(e, &v[l->init], &v[l->step], &delta, &v[l->bound], &p, &exact);
+		if (n.st)
+			return false;
+		if (exact) {
+			if (l->pass && !n.c)
+				return false;
+			e->p->atom[6 + 2 * l->loop] = (uint64_t)(n.c - l->pass);
+			continue;
+		}
+		if (l->cmp == C_NE || l->cmp == C_EQ)
+			return false;
+		/* Different threads go round different numbers of times: as often as the
+		 * variable passes the test, whose value then decides. */
+		e->p->atom[6 + 2 * l->loop] = (uint64_t)n.c;
+		if (l->pass) {
+			if (!add_guard(e, g, &ng, &v[l->test], &v[l->bound], l->cmp, l->w, l->sign))
+				return false;
+			continue;
+		}
+		/* Tested at the end: the first round needs the same test before the loop. */
+		if (!is_const(&delta) || !is_const(&v[l->step]) || delta.c != v[l->step].c)
+			return false;
+		for (uint32_t k = 0; k < m->nguards && !found; k++) {
+			const struct pguard *q = &m->guards[k];
+
+			found = q->cmp == l->cmp && q->w == l->w && q->sign == l->sign &&
+				equal(&v[q->x], &v[l->init]) && equal(&v[q->y], &v[l->bound]);
+			if (found)
+				used[k] = true;
+		}
+		if (!found ||
+		    !add_guard(e, g, &ng, &v[l->iv], &v[l->bound], l->cmp, l->w, l->sign))
+			return false;
+	}
+	for (uint32_t k = 0; k < m->nguards; k++)
+		if (!used[k] && !add_guard(e, g, &ng, &v[m->guards[k].x], &v[m->guards[k].y],
+					   m->guards[k].cmp, m->guards[k].w, m->guards[k].sign))
+			return false;
+	addr = v[m->addr];
+	at = addr.c;
+	for (unsigned i = 0; i < addr.n; i++)
+		if (addr.t[i].atom >= nb)
+			return false;
+	for (unsigned i = 0; i < ng; i++) {
+		int64_t l, h, x, mul = 0;
+		uint64_t step;
+
+		for (unsigned k = 0; k < g[i].form.n; k++)
+			if (g[i].form.t[k].atom >= nb)
+				return false;
+		if (!dense(e, &g[i].form, &step, &l, &h))
+			return false;
+		/* The values that pass. */
+		if (g[i].lo > l)
+			l += (int64_t)(((uint64_t)g[i].lo - (uint64_t)l + step - 1) / step * step);
+		if (g[i].hi < h)
+			h = g[i].hi;
+		if (l > h)
+			return false;
+		h = l + (int64_t)(((uint64_t)h - (uint64_t)l) / step * step);
+		/* The address must go with the form as a whole. */
+		for (unsigned k = 0; k < g[i].form.n; k++) {
+			x = coef_of(&addr, g[i].form.t[k].atom);
+			if (x % g[i].form.t[k].coef)
+				return false;
+			x /= g[i].form.t[k].coef;
+			if (k && x != mul)
+				return false;
+			mul = x;
+		}
+		if (!mul)
+			continue;
+		for (unsigned k = 0; k < g[i].form.n; k++)
+			for (unsigned q = 0; q < addr.n; q++)
+				if (addr.t[q].atom == g[i].form.t[k].atom)
+					addr.t[q].coef = 0;
+		/* addr = ... + mul * (form - form.c) */
+		{
+			wide base = (wide)at + (wide)mul * ((mul > 0 ? l : h) - (wide)g[i].form.c);
+
+			if (base < -LIMIT || base > LIMIT)
+				return false;
+			at = (int64_t)base;
+		}
+		part[np].coef = mag(mul) * step;
+		part[np++].n = (uint64_t)(h - l) / step;
+	}
+	for (unsigned i = 0; i < addr.n; i++) {
+		uint64_t n = e->p->atom[addr.t[i].atom];
+
+		if (!addr.t[i].coef || !n)
+			continue;
+		if (addr.t[i].coef < 0) {
+			wide base = (wide)at + (wide)addr.t[i].coef * n;
+
+			if (base < -LIMIT)
+				return false;
+			at = (int64_t)base;
+		}
+		part[np].coef = mag(addr.t[i].coef);
+		part[np++].n = n;
+	}
+	cover = a->width;
+	for (unsigned done = 0; done < np; done++) {
+		unsigned best = done;
+
+		for (unsigned i = done + 1; i < np; i++)
+			if (part[i].coef < part[best].coef)
+				best = i;
+		if (best != done) {
+			uint64_t c = part[best].coef, n = part[best].n;
+
+			part[best] = part[done];
+			part[done].coef = c;
+			part[done].n = n;
+		}
+		if (part[done].coef > cover)
+			return false;
+		cover += (wide)part[done].coef * part[done].n;
+		if (cover > LIMIT)
+			return false;
+	}
+	if (at < 0)
+		return false;
+	*lo = (uint64_t)at;
+	*hi = (uint64_t)at + (uint64_t)cover;
+	return true;
+}
+
+static bool proven(struct ev *e, const struct pacc *a, uint64_t *lo, uint64_t *hi)
+{
+	uint64_t save[8];
+	bool ok;
+
+	if (!a->must)
+		return false;
+	for (uint32_t i = 0; i < a->must->nloops; i++)
+		save[i] = e->p->atom[6 + 2 * a->must->loops[i].loop];
+	ok = covered(e, a, lo, hi);
+	for (uint32_t i = 0; i < a->must->nloops; i++)
+		e->p->atom[6 + 2 * a->must->loops[i].loop] = save[i];
+	return ok;
+}
+
+/* ---- results ---- */
+
+/* The rows of an affine range. */
+static void shape(const struct ev *e, const struct aval *v, struct krt_flow_range *r)
+{
+	struct term t[MAX_TERMS];
+	unsigned n = 0;
+	double sparse = 2;
+
+	for (unsigned i = 0; i < v->n; i++)
+		if (e->p->atom[v->t[i].atom])
+			t[n++] = v->t[i];
+	by_size(t, n);
+	r->pitch = r->row = r->hi - r->lo;
+	r->rows = 1;
+	r->stride = r->width;
+	for (unsigned j = 0; j <= n; j++) {
+		uint64_t row = r->width, pitch = 0, stride = 0, rows = 1;
+		double s;
+
+		for (unsigned i = 0; i < n; i++) {
+			uint64_t m = mag(t[i].coef);
+
+			if (i < j) {
+				row += m * e->p->atom[t[i].atom];
+				stride = gcd(stride, m);
+			} else {
+				pitch = gcd(pitch, m);
+			}
+		}
+		for (unsigned i = j; i < n; i++)
+			rows += mag(t[i].coef) / pitch * e->p->atom[t[i].atom];
+		if (pitch && pitch < row)
+			continue;
+		if (!pitch)
+			pitch = row;
+		if (stride <= r->width)
+			stride = r->width;
+		s = (double)row / (double)pitch * ((double)r->width / (double)stride);
+		if (s < sparse) {
+			sparse = s;
+			r->row = row;
+			r->pitch = pitch;
+			r->rows = rows;
+			r->stride = stride;
+		}
+	}
+	if (r->pitch == r->row && r->rows > 1 && r->stride == r->width) {
+		r->row *= r->rows;
+		r->pitch = r->row;
+		r->rows = 1;
+	}
+}
+
+static void whole(const struct krt_kernel_flow *f, const struct ev *e, const struct pacc *a,
+		  krt_flow_fn *fn, void *user)
+{
+	for (uint32_t i = 0; i < a->nslots; i++) {
+		const struct krt_flow_slot *s = &f->info.slots[a->slots[i]];
+		struct krt_flow_range r = {
+			.slot = a->slots[i],
+			.kind = a->kind,
+			.whole = true,
+			.width = a->width,
+		};
+		int64_t base;
+
+		if (s->offset != KRT_FLOW_ANY && read_param(e, s->at, 64, false, &base))
+			r.base = (uint64_t)base;
+		fn(user, &r);
+	}
+	for (uint32_t i = 0; i < a->nglobals; i++) {
+		struct krt_flow_range r = {
+			.slot = KRT_FLOW_NO_SLOT,
+			.global = a->globals[i],
+			.kind = a->kind,
+			.whole = true,
+			.width = a->width,
+		};
+
+		fn(user, &r);
+	}
+}
+
+static void report(const struct krt_kernel_flow *f, struct ev *e, const struct pacc *a,
+		   krt_flow_fn *fn, void *user)
+{
+	const struct aval *v = a->addr == NO_SLOT ? &top : &e->p->val[a->addr];
+	struct krt_flow_range r = { .kind = a->kind, .width = a->width, .slot = KRT_FLOW_NO_SLOT };
+	int64_t lo, hi;
+	uint64_t plo, phi;
+
+	for (uint32_t i = 0; i < a->nconds; i++) {
+		const struct aval *c = &e->p->val[a->conds[i].slot];
+
+		if (c->st == V_BOTTOM || (is_const(c) && !c->c != a->conds[i].neg))
+			return; /* it does not run */
+	}
+	if (v->st == V_BOTTOM)
+		return;
+	if (!hull(e, v, &lo, &hi) || lo < 0) {
+		whole(f, e, a, fn, user);
+		return;
+	}
+	hi += a->width;
+	if (lo >= FAKE) {
+		int64_t g = (lo - FAKE) / FAKE_SIZE, at = FAKE + g * FAKE_SIZE + FAKE_SIZE / 2;
+
+		if (hi - FAKE >= (g + 1) * FAKE_SIZE || (uint64_t)g >= f->info.nglobals || lo < at) {
+			whole(f, e, a, fn, user);
+			return;
+		}
+		r.global = (uint32_t)g;
+		r.lo = (uint64_t)(lo - at);
+		r.hi = (uint64_t)(hi - at);
+	} else {
+		uint64_t best = UINT64_MAX;
+
+		if (hi > FAKE / 2) {
+			whole(f, e, a, fn, user);
+			return;
+		}
+		if (hi <= 4096)
+			return; /* the page at 0 is no one's */
+		r.lo = (uint64_t)lo;
+		r.hi = (uint64_t)hi;
+		for (uint32_t i = 0; i < a->nslots; i++) {
+			const struct krt_flow_slot *s = &f->info.slots[a->slots[i]];
+			int64_t b;
+			uint64_t d;
+
+			if (s->offset == KRT_FLOW_ANY || !read_param(e, s->at, 64, false, &b))
+				continue;
+			d = (uint64_t)b <= r.lo ? r.lo - (uint64_t)b
+						: ((uint64_t)b - r.lo) | UINT64_C(1) << 62;
+			if (d < best) {
+				best = d;
+				r.slot = a->slots[i];
+				r.base = (uint64_t)b;
+			}
+		}
+		if (r.slot == KRT_FLOW_NO_SLOT) {
+			if (a->nslots)
+				r.slot = a->slots[0];
+			else {
+				whole(f, e, a, fn, user);
+				return;
+			}
+		}
+	}
+	shape(e, v, &r);
+	if (proven(e, a, &plo, &phi)) {
+		uint64_t off = r.slot == KRT_FLOW_NO_SLOT
+				       ? (uint64_t)(FAKE + r.global * FAKE_SIZE + FAKE_SIZE / 2)
+				       : 0;
+
+		/* What is proven is exact. */
+		if (plo - off >= r.lo && phi - off <= r.hi) {
+			r.lo = plo - off;
+			r.hi = phi - off;
+			r.must = true;
+			r.row = r.pitch = r.hi - r.lo;
+			r.rows = 1;
+			r.stride = r.width;
+		}
+	}
+	fn(user, &r);
+}
+
+bool krt_flow_eval(struct krt_kernel_flow *f, const struct krt_flow_launch *l, krt_flow_fn *fn,
+		   void *user)
+{
+	struct ev e = { .p = f->prog, .l = l };
+
+	if (l->len < f->info.param_bytes)
+		return false;
+	for (unsigned i = 0; i < 3; i++) {
+		if (!l->grid[i] || !l->block[i])
+			return false;
+		e.p->atom[i] = l->block[i] - 1;
+		e.p->atom[3 + i] = l->grid[i] - 1;
+	}
+	for (uint32_t i = 0; i < e.p->nloops; i++)
+		e.p->atom[6 + 2 * i] = e.p->atom[7 + 2 * i] = 0;
+	e.natoms = 6 + 2 * e.p->nloops;
+	run(&e);
+	for (uint32_t i = 0; i < e.p->naccs; i++)
+		report(f, &e, &e.p->accs[i], fn, user);
+	return true;
+}
+
+/* Do the bytes [a, a + n) and [b, b + m), repeated every g bytes, meet? */
+static bool meet(uint64_t a, uint64_t n, uint64_t b, uint64_t m, uint64_t g)
+{
+	uint64_t d;
+
+	if (!g || n >= g || m >= g)
+		return true;
+	d = a % g <= b % g ? b % g - a % g : g - (a % g - b % g);
+	return d < n || d + m > g;
+}
+
+bool krt_flow_overlap(const struct krt_flow_range *a, const struct krt_flow_range *b)
+{
+	uint64_t g;
+
+	if ((a->slot == KRT_FLOW_NO_SLOT) != (b->slot == KRT_FLOW_NO_SLOT))
+		return false;
+	if (a->slot == KRT_FLOW_NO_SLOT && a->global != b->global)
+		return false;
+	if (a->whole || b->whole)
+		return true;
+	if (a->hi <= b->lo || b->hi <= a->lo)
+		return false;
+	g = gcd(a->rows > 1 ? a->pitch : 0, b->rows > 1 ? b->pitch : 0);
+	if (g && !meet(a->lo, a->row, b->lo, b->row, g))
+		return false;
+	if (a->stride > a->width || b->stride > b->width) {
+		g = gcd(g, gcd(a->stride > a->width || a->row > a->width ? a->stride : 0,
+			       b->stride > b->width || b->row > b->width ? b->stride : 0));
+		if (!meet(a->lo, a->width, b->lo, b->width, g))
+			return false;
+	}
+	return true;
+}
