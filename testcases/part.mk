@@ -172,7 +172,7 @@ ptx-rows: $(O)/testcases/ptx-rows
 ALL += $(O)/kernels/oracle
 TESTS += kernels
 .PHONY: kernels
-ORACLE_FLOW := $(if $(wildcard analyzer/ptx/flow.h),-DKRT_HAVE_FLOW)
+ORACLE_FLOW := $(if $(wildcard analyzer/ptx/flow.c),-DKRT_HAVE_FLOW)
 $(O)/kernels/oracle: $(wildcard testcases/kernels/*.c testcases/kernels/*.h) $(UNIT_EXTRA_exec) $(O)/libkrtcore.a
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)

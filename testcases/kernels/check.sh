@@ -21,7 +21,7 @@ say() {
 }
 
 # Less what depends on where it was compiled.
-text() { grep -v '^//' "$1" | sed 's/_GLOBAL__N__[0-9a-f]*_\([0-9]*_cxx_cu_\)[0-9a-f]\{8\}/\1/g'; }
+text() { grep -v '^//' "$1" | sed 's/_[0-9a-f]\{8\}\(_[0-9]*_[a-z_]*_cu_\)[0-9a-f]\{8\}/\1/g'; }
 release() { sed -n 's,^// Cuda compilation tools\, ,,p' "$1"; }
 
 out=$("$build/kernels/oracle" "$here/truth.txt" "$here") && rc=0 || rc=1
@@ -31,6 +31,14 @@ say $rc "kernels: $out"
 sed 's/read x 0 \.\. 4\*m$/read x 0 .. 4*m - 4/' "$here/truth.txt" >"$build/kernels/wrong.txt"
 "$build/kernels/oracle" --truth-only "$build/kernels/wrong.txt" "$here" copy_guard >/dev/null && rc=1 || rc=0
 say $rc "kernels: a wrong truth is seen"
+case $out in
+*'; roles:'*)
+	for lie in 1 2; do
+		"$build/kernels/oracle" --lie=$lie "$here/truth.txt" "$here" copy_guard >/dev/null && rc=1 || rc=0
+		say $rc "kernels: a wrong analysis is seen ($lie)"
+	done
+	;;
+esac
 
 fresh=$build/kernels/fresh
 "$here/compile.sh" --first "$fresh" && rc=0 || rc=$?

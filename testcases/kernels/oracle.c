@@ -5,7 +5,8 @@
  * addresses that it really accesses must be those of its truth, and what the
  * analysis says of the kernel must agree with both.
  *
- *   oracle [--shapes=N] [--seed=N] [--truth-only] [--list] [--verbose] TRUTH DIR [KERNEL...]
+ *   oracle [--shapes=N] [--seed=N] [--truth-only] [--strict] [--lie=N] [--list] [--verbose]
+ *          TRUTH DIR [KERNEL...]
  *
  * DIR holds FILE.VARIANT.ptx; a kernel runs in each variant of its file.  The
  * same seed makes the same launches.  Exit code: 0, or 1 if something differs.
@@ -32,14 +33,14 @@
 struct kernel {
 	char name[128], file[64];
 	unsigned line, nlines;
-	const char **lines;
+	char **lines;
 	bool norun;
 };
 
 static struct options {
 	unsigned shapes;
 	uint64_t seed;
-	bool truth_only, list, verbose;
+	bool truth_only, strict, list, verbose;
 	const char *truth, *dir;
 	char **only;
 	int nonly;
@@ -52,18 +53,36 @@ static struct totals total;
 static const char *where; /* what is being judged */
 static unsigned shown;	  /* of this kernel */
 
+static void fail(const char *fmt, va_list ap)
+{
+	if (shown++ >= 6 && !opt.verbose)
+		return;
+	printf("  not ok %s: ", where);
+	vprintf(fmt, ap);
+	putchar('\n');
+}
+
 void oracle_fail(const char *fmt, ...)
 {
 	va_list ap;
 
 	total.failed++;
-	if (shown++ >= 6 && !opt.verbose)
-		return;
-	printf("  not ok %s: ", where);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	fail(fmt, ap);
 	va_end(ap);
-	putchar('\n');
+}
+
+void oracle_wide(const char *fmt, ...)
+{
+	va_list ap;
+
+	total.wide++;
+	if (!opt.strict)
+		return;
+	total.failed++;
+	va_start(ap, fmt);
+	fail(fmt, ap);
+	va_end(ap);
 }
 
 static void fatal(const char *fmt, ...)
@@ -667,6 +686,9 @@ static void forget_launch(void)
 static void one_line(const char *line)
 {
 	L.at = line;
+	blanks();
+	if (!*L.at)
+		return;
 	if (next_is("let")) {
 		char name[24];
 
@@ -937,6 +959,8 @@ static bool one_variant(struct kernel *k, struct ptx_module *m, const char *vari
 		return false;
 	}
 	L.em = k->norun ? NULL : exec_load(&m, 1, NULL, err, sizeof(err));
+	if (k->norun && !exec_check_module(m, err, sizeof(err)))
+		oracle_fail("the interpreter takes it: norun is no longer true");
 	if (!L.em && !k->norun) {
 		oracle_fail("%s", err);
 		return false;
@@ -944,7 +968,7 @@ static bool one_variant(struct kernel *k, struct ptx_module *m, const char *vari
 	flow = opt.truth_only ? NULL : oracle_flow_new(m, L.f->name);
 	prepare(k, 0);
 	if (flow)
-		oracle_flow_roles(flow, &L.o, k->norun, &total);
+		oracle_flow_roles(flow, &L.o, &total);
 	for (unsigned s = 0; s < opt.shapes && L.em; s++) {
 		prepare(k, s);
 		if (!run(exec_function(L.em, L.f->name), s))
@@ -1072,7 +1096,7 @@ static struct kernel *read_truth(const char *path, unsigned *count)
 		}
 		if (k->nlines == 64)
 			fatal("%s:%u: too many lines", path, number);
-		k->lines[k->nlines++] = *line ? strdup(line) : "let unused = 0";
+		k->lines[k->nlines++] = strdup(line);
 	}
 	free(line);
 	fclose(f);
@@ -1093,6 +1117,10 @@ int main(int argc, char **argv)
 			opt.seed = strtoull(argv[a] + 7, NULL, 0);
 		else if (!strcmp(argv[a], "--truth-only"))
 			opt.truth_only = true;
+		else if (!strcmp(argv[a], "--strict"))
+			opt.strict = true;
+		else if (!strncmp(argv[a], "--lie=", 6))
+			oracle_lie = (unsigned)atoi(argv[a] + 6);
 		else if (!strcmp(argv[a], "--list"))
 			opt.list = true;
 		else if (!strcmp(argv[a], "--verbose"))
@@ -1101,7 +1129,8 @@ int main(int argc, char **argv)
 			fatal("no option %s", argv[a]);
 	}
 	if (argc - a < 2)
-		fatal("oracle [--shapes=N] [--seed=N] [--truth-only] [--list] [--verbose] TRUTH "
+		fatal("oracle [--shapes=N] [--seed=N] [--truth-only] [--strict] [--list] "
+		      "[--verbose] TRUTH "
 		      "DIR [KERNEL...]");
 	opt.truth = argv[a];
 	opt.dir = argv[a + 1];
@@ -1130,8 +1159,7 @@ int main(int argc, char **argv)
 	putchar('\n');
 	for (i = 0; i < n; i++) {
 		for (unsigned l = 0; l < ks[i].nlines; l++)
-			if (strcmp(ks[i].lines[l], "let unused = 0"))
-				free((char *)ks[i].lines[l]);
+			free(ks[i].lines[l]);
 		free(ks[i].lines);
 	}
 	free(ks);

@@ -68,7 +68,7 @@ struct oracle_launch {
 };
 
 struct totals {
-	unsigned kernels, run, modules, variants, launches, failed;
+	unsigned kernels, run, modules, variants, launches, failed, wide;
 	/* oracle_flow.c: slots whose role is right, is more than the truth, is not known */
 	unsigned roles_right, roles_wide, roles_unknown;
 	/* per launch, slot and kind that is affine: the analysis' hull, its bytes are the truth's
@@ -77,14 +77,18 @@ struct totals {
 };
 
 void oracle_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* More than the truth: counted, a mistake with --strict. */
+void oracle_wide(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *oracle_shape(const struct oracle_launch *o);
+
+/* Plants a mistake in the analysis' ranges: 1 the last byte is missing, 2 one more is sure. */
+extern unsigned oracle_lie;
 
 struct oracle_flow;
 struct oracle_flow *oracle_flow_new(struct ptx_module *m, const char *kernel);
 void oracle_flow_free(struct oracle_flow *f);
 /* Roles and flags, once per kernel. */
-void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, bool norun,
-		       struct totals *t);
+void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, struct totals *t);
 /* Ranges, after a launch. */
 void oracle_flow_ranges(struct oracle_flow *f, const struct oracle_launch *o, struct totals *t);
 void oracle_flow_summary(const struct totals *t);
