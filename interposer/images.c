@@ -33,12 +33,13 @@
 #define LINKED_MAX      4096            /* containers of the objects that one was linked from */
 #define SECTIONS_MAX    (1u << 17)
 #define FILE_COPY_MAX   (1u << 20)      /* a file given by name may be a temporary one: copied up to here */
+#define MAPPED_MIN      (64u << 10)     /* less is copied sooner than its mapping is found */
 #define PAGE            4096u
 #define SCAN            (64u * PAGE)
 #define SLOTS           16384u
 
 struct known {
-	uint64_t hash[2];
+	uint64_t key[2];
 	uint32_t id;
 };
 static struct known *known; /* open addressing; emptied when it is full */
@@ -128,38 +129,48 @@ static void blob_add(struct blob *b, uint32_t id, unsigned missing)
 }
 
 /* Under the lock. */
-static struct known *find(const uint64_t hash[2])
+static struct known *find(const uint64_t key[2])
 {
-	uint32_t i = (uint32_t)hash[0];
+	uint32_t i = (uint32_t)key[0];
 
-	while (known[i % SLOTS].id && memcmp(known[i % SLOTS].hash, hash, sizeof known->hash))
+	while (known[i % SLOTS].id && memcmp(known[i % SLOTS].key, key, sizeof known->key))
 		i++;
 	return &known[i % SLOTS];
 }
 
-/* The id of an image whose record is ready; cost: bytes that are copied. */
-static uint32_t intern(struct krt_rec_image *r, size_t len, uint64_t cost)
+/* The id of an image whose record is ready; key: its own in this process; cost: bytes that are copied. */
+static uint32_t intern(struct krt_rec_image *r, const uint64_t key[2], size_t len, uint64_t cost)
 {
 	struct known *k;
 	uint32_t id = 0;
 
 	krt_lock(&krt_wipe.w.images);
-	k = find(r->hash);
+	k = find(key);
 	if (k->id) {
 		id = k->id;
 	} else if (copied + cost <= krt_opt.images) {
 		if (known_used > SLOTS / 4 * 3) {
 			memset(known, 0, SLOTS * sizeof *known);
 			known_used = 0;
-			k = find(r->hash);
+			k = find(key);
 		}
 		id = r->id = ++next_image;
 		krt_lane0_write(&r->h, len);
 		copied += cost;
-		memcpy(k->hash, r->hash, sizeof k->hash);
+		memcpy(k->key, key, sizeof k->key);
 		k->id = id;
 		known_used++;
 	}
+	krt_unlock(&krt_wipe.w.images);
+	return id;
+}
+
+static uint32_t known_id(const uint64_t key[2])
+{
+	uint32_t id;
+
+	krt_lock(&krt_wipe.w.images);
+	id = find(key)->id;
 	krt_unlock(&krt_wipe.w.images);
 	return id;
 }
@@ -220,7 +231,7 @@ static uint32_t tell_copy(uint64_t addr, uint64_t len, unsigned *missing)
 	r->sample = krt_image_sample(r->data, len);
 	r->hash[0] = krt_hash(KRT_IMAGE_COPY, r->data, len);
 	r->hash[1] = krt_hash(~r->hash[0], r->data, len);
-	id = intern(r, size, len);
+	id = intern(r, r->hash, size, len);
 	*missing = KRT_IMAGE_LIMIT;
 	krt_unmap(r, size + 8);
 	return id;
@@ -237,7 +248,8 @@ static void stat_file(struct krt_rec_image *r, const struct statx *st)
 	r->mtime_ns = (uint64_t)st->stx_mtime.tv_sec * 1000000000u + st->stx_mtime.tv_nsec;
 }
 
-static uint32_t intern_file(struct file *f, size_t path_len)
+/* The last fields, when all others are there. */
+static void file_ready(struct file *f, size_t path_len)
 {
 	struct krt_rec_image *r = &f->r;
 
@@ -248,29 +260,38 @@ static uint32_t intern_file(struct file *f, size_t path_len)
 	r->hash[0] = krt_hash(KRT_IMAGE_FILE, &r->len, offsetof(struct krt_rec_image, data) -
 						       offsetof(struct krt_rec_image, len) + path_len);
 	r->hash[1] = krt_hash(~r->hash[0], r->data, path_len);
-	return intern(r, sizeof *r + path_len, 0);
 }
 
 /* In a loaded object's file.  0: it is not, or not as it was there. */
 static uint32_t tell_in_file(uint64_t addr, uint64_t len)
 {
 	const struct krt_module *m = krt_module_at(addr);
+	struct {
+		const struct krt_module *m; /* lives for ever */
+		uint64_t offset, len, sample;
+	} place = { m, 0, len, 0 };
 	char head[KRT_IMAGE_SAMPLE];
 	size_t n = len < sizeof head ? len : sizeof head;
-	uint64_t offset;
+	uint64_t key[2];
 	struct file *f;
 	uint32_t id;
 
-	if (!m || !krt_module_in_file(m, addr, len, &offset) || !m->path_len || m->path[0] != '/' ||
+	if (!m || !krt_module_in_file(m, addr, len, &place.offset) || !m->path_len || m->path[0] != '/' ||
 	    m->path_len >= sizeof f->path || !read_all(addr, head, n))
 		return 0;
+	place.sample = krt_image_sample(head, n);
+	key[0] = krt_hash(KRT_IMAGE_FILE, &place, sizeof place);
+	key[1] = krt_hash(~key[0], &place, sizeof place);
+	id = known_id(key);
+	if (krt_likely(id))
+		return id;
 	f = krt_map(sizeof *f);
 	if (!f)
 		return 0;
 	f->r.role = m->role;
 	f->r.len = len;
-	f->r.offset = offset;
-	f->r.sample = krt_image_sample(head, n);
+	f->r.offset = place.offset;
+	f->r.sample = place.sample;
 	f->r.build_id_len = m->build_id_len;
 	memcpy(f->r.build_id, m->build_id, m->build_id_len);
 	memcpy(f->r.data, m->path, m->path_len);
@@ -280,8 +301,113 @@ static uint32_t tell_in_file(uint64_t addr, uint64_t len)
 		if (!syscall(SYS_statx, AT_FDCWD, f->r.data, 0, STATX_SIZE | STATX_MTIME, &st))
 			stat_file(&f->r, &st);
 	}
-	id = intern_file(f, m->path_len);
+	file_ready(f, m->path_len);
+	id = intern(&f->r, key, sizeof f->r + m->path_len, 0);
 	krt_unmap(f, sizeof *f);
+	return id;
+}
+
+struct mapping {
+	uint64_t lo, hi, off, inode;
+	bool writable;
+	const char *path; /* in the line, terminated */
+};
+
+static const char *hex(const char *p, uint64_t *v)
+{
+	for (*v = 0;; p++) {
+		unsigned d = *p >= '0' && *p <= '9' ? (unsigned)(*p - '0')
+			     : *p >= 'a' && *p <= 'f' ? (unsigned)(*p - 'a') + 10 : 16;
+
+		if (d == 16)
+			return p;
+		*v = *v << 4 | d;
+	}
+}
+
+/* "lo-hi perms offset dev inode    path", of the kernel's making. */
+static bool parse_mapping(const char *p, struct mapping *m)
+{
+	p = hex(p, &m->lo);
+	if (*p != '-')
+		return false;
+	p = hex(p + 1, &m->hi);
+	if (strlen(p) < 6)
+		return false;
+	m->writable = p[2] != '-';
+	p = hex(p + 6, &m->off);
+	p = *p ? strchr(p + 1, ' ') : NULL; /* behind the device */
+	if (!p)
+		return false;
+	for (m->inode = 0, p++; *p >= '0' && *p <= '9'; p++)
+		m->inode = m->inode * 10 + (uint64_t)(*p - '0');
+	while (*p == ' ')
+		p++;
+	m->path = p;
+	return true;
+}
+
+/* The mapping around addr, its line in buf (SCAN bytes); false: none. */
+static bool mapping_at(uint64_t addr, char *buf, struct mapping *m)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	size_t have = 0;
+	bool found = false;
+	long n;
+
+	if (fd < 0)
+		return false;
+	while (!found && have < SCAN - 1 && (n = syscall(SYS_read, fd, buf + have, SCAN - 1 - have)) > 0) {
+		char *line = buf, *end;
+
+		have += (size_t)n;
+		buf[have] = 0;
+		while (!found && (end = strchr(line, '\n'))) {
+			*end = 0;
+			found = parse_mapping(line, m) && addr >= m->lo && addr < m->hi;
+			line = end + 1;
+		}
+		if (!found) {
+			have -= (size_t)(line - buf);
+			memmove(buf, line, have);
+		}
+	}
+	syscall(SYS_close, fd);
+	return found;
+}
+
+/* In a file that the program mapped, read-only.  0: it is not. */
+static uint32_t tell_in_mapping(uint64_t addr, uint64_t len)
+{
+	struct file *f = krt_map(sizeof *f);
+	char *buf = krt_map(SCAN);
+	struct mapping m = { 0 };
+	struct statx st;
+	uint32_t id = 0;
+	size_t path_len;
+
+	if (!f || !buf || !mapping_at(addr, buf, &m) || m.writable || m.path[0] != '/' || len > m.hi - addr)
+		goto out;
+	path_len = strlen(m.path);
+	/* the same file still, under the same name */
+	if (path_len >= sizeof f->path ||
+	    syscall(SYS_statx, AT_FDCWD, m.path, 0, STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME, &st) ||
+	    !S_ISREG(st.stx_mode) || st.stx_ino != m.inode)
+		goto out;
+	memcpy(f->r.data, m.path, path_len);
+	f->r.len = len;
+	f->r.offset = m.off + (addr - m.lo);
+	if (f->r.offset + len > st.stx_size || !read_all(addr, buf, KRT_IMAGE_SAMPLE))
+		goto out;
+	f->r.sample = krt_image_sample(buf, KRT_IMAGE_SAMPLE);
+	stat_file(&f->r, &st);
+	file_ready(f, path_len);
+	id = intern(&f->r, f->r.hash, sizeof f->r + path_len, 0);
+out:
+	if (f)
+		krt_unmap(f, sizeof *f);
+	if (buf)
+		krt_unmap(buf, SCAN);
 	return id;
 }
 
@@ -290,6 +416,8 @@ static void tell(struct blob *b, uint64_t addr, uint64_t len)
 	unsigned missing = 0;
 	uint32_t id = tell_in_file(addr, len);
 
+	if (!id && len >= MAPPED_MIN)
+		id = tell_in_mapping(addr, len);
 	if (!id)
 		id = tell_copy(addr, len, &missing);
 	blob_add(b, id, missing);
@@ -344,31 +472,41 @@ static uint64_t elf_length(uint64_t addr)
 	return end;
 }
 
+/* Does it begin like a text?  So far as it goes, 64 bytes at most. */
+static bool is_text(const unsigned char *p, size_t len)
+{
+	for (size_t i = 0; i < len && i < 64 && p[i]; i++)
+		if (p[i] > 126 || (p[i] < ' ' && (p[i] < '\t' || p[i] > '\r')))
+			return false;
+	return len && *p;
+}
+
 /* The length of a text that a NUL ends, 0: no text, none to be read, or too long to be copied. */
 static uint64_t text_length(uint64_t addr, unsigned *missing)
 {
+	unsigned char head[64];
 	uint64_t len = 0;
-	size_t n, looked = 0;
-	char *buf = krt_map(SCAN), *end = NULL;
+	size_t n = read_up_to(addr, head, sizeof head);
+	char *buf, *end;
 
+	*missing = KRT_IMAGE_UNKNOWN;
+	if (!is_text(head, n))
+		return 0;
+	end = memchr(head, 0, n);
+	if (end)
+		return (uint64_t)(end - (char *)head);
 	*missing = KRT_IMAGE_MEMORY;
+	buf = krt_map(SCAN);
 	if (!buf)
 		return 0;
 	do {
 		n = read_up_to(addr + len, buf, SCAN);
 		end = n ? memchr(buf, 0, n) : NULL;
-		for (size_t i = 0; i < (end ? (size_t)(end - buf) : n) && looked < 64; i++, looked++)
-			if ((unsigned char)buf[i] > 126 || (buf[i] < ' ' && (buf[i] < '\t' || buf[i] > '\r'))) {
-				*missing = KRT_IMAGE_UNKNOWN;
-				n = 0;
-				goto out;
-			}
 		len += end ? (size_t)(end - buf) : n;
 	} while (!end && n == SCAN && len < KRT_RECORD_MAX);
-	*missing = len >= KRT_RECORD_MAX ? KRT_IMAGE_LIMIT : len ? KRT_IMAGE_UNREADABLE : KRT_IMAGE_UNKNOWN;
-out:
+	*missing = len >= KRT_RECORD_MAX ? KRT_IMAGE_LIMIT : KRT_IMAGE_UNREADABLE;
 	krt_unmap(buf, SCAN);
-	return end && n ? len : 0;
+	return end ? len : 0;
 }
 
 static uint64_t container_length(uint64_t addr)
@@ -467,7 +605,7 @@ static uint32_t copy_file(int fd, const struct statx *st)
 		r->sample = krt_image_sample(r->data, len);
 		r->hash[0] = krt_hash(KRT_IMAGE_COPY, r->data, len);
 		r->hash[1] = krt_hash(~r->hash[0], r->data, len);
-		id = intern(r, size, len);
+		id = intern(r, r->hash, size, len);
 	}
 	krt_unmap(r, size + 8);
 	return id;
@@ -524,7 +662,8 @@ static void named_file(struct blob *b, const char *path)
 	f->r.len = st.stx_size;
 	f->r.sample = krt_image_sample(head, (uint64_t)n);
 	stat_file(&f->r, &st);
-	id = intern_file(f, len);
+	file_ready(f, len);
+	id = intern(&f->r, f->r.hash, sizeof f->r + len, 0);
 out:
 	syscall(SYS_close, fd);
 	if (f)

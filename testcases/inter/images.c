@@ -6,6 +6,7 @@
  */
 #include "../common/prog.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #undef cuLinkAddData
@@ -161,6 +162,16 @@ int main(int argc, char **argv)
 	CU(cuModuleLoad(&m, "./small.ptx"));
 	CU(cuModuleLoad(&m, "large.ptx"));
 	CU(cuLibraryLoadFromFile(&l, "large.ptx", NULL, NULL, 0, NULL, NULL, 0));
+	for (int prot = PROT_READ; prot <= (PROT_READ | PROT_WRITE); prot += PROT_WRITE) {
+		int fd = open("large.ptx", O_RDONLY);
+
+		mapped = mmap(NULL, 3 << 20, prot, MAP_PRIVATE, fd, 0);
+		MUST(fd >= 0 && mapped != MAP_FAILED && !close(fd));
+		CU(cuModuleLoadData(&m, mapped));
+	}
+	mapped = mmap(NULL, 3 << 20, PROT_READ, MAP_PRIVATE, open("small.ptx", O_RDONLY), 0);
+	MUST(mapped != MAP_FAILED);
+	CU(cuModuleLoadData(&m, mapped)); /* too small to look for its file */
 	MUST(cuModuleLoad(&m, "none.ptx") != CUDA_SUCCESS);
 	MUST(cuModuleLoad(&m, "/dev/null") != CUDA_SUCCESS);
 
