@@ -2,12 +2,17 @@
 /*
  * Module images through every route, on the simulated driver: images FOLDER,
  * where it may write files.  What is recorded of them is in images.txt, as
- * images_dump tells it.
+ * images_dump tells it; also (images FOLDER no_readv) where the kernel refuses
+ * process_vm_readv, as some containers do.  images FOLDER huge: a text of 30 MB.
  */
 #include "../common/prog.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #undef cuLinkAddData
 #undef cuLinkAddFile
@@ -125,6 +130,34 @@ static void link_all(void)
 	free(text);
 }
 
+static void refuse_readv(void)
+{
+	struct sock_filter rule[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1 /* EPERM */),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog refuse = { sizeof(rule) / sizeof(*rule), rule };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &refuse))
+		fprintf(stderr, "sim: no seccomp here\n"); /* then nothing is refused */
+}
+
+static void huge(void)
+{
+	size_t n = 30 << 20;
+	char *p = malloc(n + 1);
+	CUmodule m;
+
+	memset(p, '\n', n);
+	p[n] = 0;
+	memcpy(p + n - strlen(TEXT("huge")), TEXT("huge"), strlen(TEXT("huge")));
+	part("huge");
+	CU(cuModuleLoadData(&m, p));
+	free(p);
+}
+
 int main(int argc, char **argv)
 {
 	char *a, *b, *mapped;
@@ -134,6 +167,12 @@ int main(int argc, char **argv)
 	if (argc < 2 || chdir(argv[1]))
 		return 2;
 	prog_start();
+	if (argc > 2 && !strcmp(argv[2], "huge")) {
+		huge();
+		return 0;
+	}
+	if (argc > 2)
+		refuse_readv();
 	part("memory");
 	CU(cuModuleLoadData(&m, in_rodata));
 	CU(cuModuleUnload(m));
@@ -179,6 +218,7 @@ int main(int argc, char **argv)
 	link_all();
 
 	part("what is none");
-	headers();
+	if (argc == 2) /* the other way of reading does not mind a page's protection */
+		headers();
 	return 0;
 }

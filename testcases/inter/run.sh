@@ -83,16 +83,18 @@ images() {
 	fresh
 	mkdir "$work/f"
 	(LD_LIBRARY_PATH="$out/sim" KRTSAN_SESSION=$work/s KRTSAN_OPTIONS="$2" LD_PRELOAD=$lib \
-		exec timeout 60 "$here/images" "$work/f") >"$work/out" 2>&1
+		exec timeout 60 "$here/images" "$work/f" $3) >"$work/out" 2>&1
 	got=$?
 	# the simulated driver says what it refuses
 	[ $got -eq 0 ] && ! grep -q -v '^sim: ' "$work/out" && ok "$1: runs undisturbed" ||
 		{ not_ok "$1: exit code $got"; cat "$work/out"; }
-	"$here/images_dump" "$work/s" in_rodata in_data edge fat linked_1 linked_2 small large linked_text >"$work/dump" && cmp -s "$work/dump" "$source/$1.txt" && ok "$1: trace" ||
+	"$here/images_dump" "$work/s" in_rodata in_data edge fat linked_1 linked_2 small large linked_text huge >"$work/dump" && cmp -s "$work/dump" "$source/$1.txt" && ok "$1: trace" ||
 		{ not_ok "$1: trace"; diff "$source/$1.txt" "$work/dump" | head -20; }
 }
 images images ""
 images images_few "images=300"
+images images_no_readv "" no_readv
+images images_huge "" huge
 
 # What nvcc makes of two files that are linked on the device: a wrapper of version 2.
 PATH=$PATH:/usr/local/cuda/bin
