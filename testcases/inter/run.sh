@@ -83,7 +83,7 @@ images() {
 	fresh
 	mkdir "$work/f"
 	(LD_LIBRARY_PATH="$out/sim" KRTSAN_SESSION=$work/s KRTSAN_OPTIONS="$2" LD_PRELOAD=$lib \
-		exec timeout 60 "$here/images" "$work/f" $3) >"$work/out" 2>&1
+		exec timeout 60 "$here/images" "$work/f" ${3-}) >"$work/out" 2>&1
 	got=$?
 	# the simulated driver says what it refuses
 	[ $got -eq 0 ] && ! grep -q -v '^sim: ' "$work/out" && ok "$1: runs undisturbed" ||
