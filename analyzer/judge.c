@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define COVERS_MAX 256 /* uses of one free that are looked at for a later one on their stream */
+
 static uint64_t mix(uint64_t h, uint64_t v)
 {
 	h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
@@ -529,12 +531,30 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	set_texts(e, &f->f, &facts);
 }
 
+/* A later use on the same stream is told for the same free: what waits for that has waited for p's. */
+static bool covered(const struct krt_engine *e, const struct krt_pair *p)
+{
+	if ((p->rule != KRT_RULE_FREE_IN_USE && p->rule != KRT_RULE_HOST_FREE_IN_USE) || !p->mem ||
+	    !p->prev || !p->prev->stream)
+		return false;
+	for (uint32_t i = 1; i < e->pairs && i <= COVERS_MAX; i++) {
+		const struct krt_pair *q = &e->pair[i];
+
+		if (q->rule == p->rule && q->cur == p->cur && q->mem == p->mem && q->prev &&
+		    q->prev->stream == p->prev->stream && q->prev->seq > p->prev->seq &&
+		    q->confidence >= p->confidence &&
+		    (q->view == KRT_BOTH_VIEWS || q->view == p->view))
+			return true;
+	}
+	return false;
+}
+
 void krt_pairs_flush(struct krt_engine *e)
 {
 	for (uint32_t i = 1; i < e->pairs; i++) {
 		struct krt_pair *p = &e->pair[i];
 
-		if (!e->heap.failed)
+		if (!e->heap.failed && !covered(e, p))
 			found_of_pair(e, p);
 		krt_op_unref(&e->heap, p->cur);
 		krt_block_unref(&e->mem, p->owner);
