@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The destination of a captured read-back is unregistered before a launch; the memory
- * itself is there yet. Fixed: it stays registered.
+ * The source of a captured upload is unregistered before a launch; the memory itself is
+ * there yet. Fixed: it stays registered.
  * EXPECT: KRT-GRAPH-STALE-HOST error certain both count=1
  * MENTIONS: KRT-GRAPH-STALE-HOST "cuMemHostUnregister"
  * EXPECT-FIXED: none
@@ -22,20 +22,19 @@ int main(void)
 
 	MUST(h);
 	CU(cuMemHostRegister(h, 4 * N, 0));
-	set_now(d, 5, N);
+	for (unsigned i = 0; i < N; i++)
+		h[i] = 5;
 	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	CU(cuMemcpyDtoHAsync(h, d, 4 * N, s));
+	CU(cuMemcpyHtoDAsync(d, h, 4 * N, s));
 	CU(cuStreamEndCapture(s, &graph));
 	CU(cuGraphInstantiate(&exec, graph, 0));
 	CU(cuGraphDestroy(graph));
 	CU(cuGraphLaunch(exec, s));
 	CU(cuStreamSynchronize(s));
-	check_u32("h[0]", h[0], 5);
 #ifndef FIXED
 	CU(cuMemHostUnregister(h));
-	/* a device may fault here: then all is lost but what was to be seen */
-	if (cuGraphLaunch(exec, s) || cuStreamSynchronize(s))
-		return 0;
+	CU(cuGraphLaunch(exec, s));
+	return 0; /* a device may fault: nobody asks */
 #else
 	CU(cuGraphLaunch(exec, s));
 	CU(cuStreamSynchronize(s));
