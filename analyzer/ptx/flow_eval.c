@@ -719,7 +719,7 @@ static struct aval node(struct ev *e, const struct pins *p)
 	default:
 		break;
 	}
-	if (a->st == V_BOTTOM || b->st == V_BOTTOM)
+	if (a->st == V_BOTTOM || (b->st == V_BOTTOM && p->nop != N_SEL))
 		return (struct aval){ .st = V_BOTTOM };
 	switch ((enum nop)p->nop) {
 	case N_ADD:

@@ -1142,7 +1142,11 @@ int main(int argc, char **argv)
 			printf("%s %s%s\n", ks[i].name, ks[i].file, ks[i].norun ? " norun" : "");
 		return 0;
 	}
-	L.arena = get(ORACLE_ARENA);
+	/* Whole pages: masks of addresses do the same in every run. */
+	L.arena = aligned_alloc(GAP, ORACLE_ARENA);
+	if (!L.arena)
+		fatal("out of memory");
+	memset(L.arena, 0, ORACLE_ARENA);
 	L.heap = get(ORACLE_HEAP);
 	for (i = 0; i < n; i = end) {
 		for (end = i; end < n && !strcmp(ks[end].file, ks[i].file); end++)
