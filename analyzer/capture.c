@@ -332,26 +332,6 @@ static void told(struct krt_engine *e, const struct krt_call *c, struct krt_stre
 
 /* --- findings ---------------------------------------------------------------------- */
 
-struct side_text {
-	char stream[160];
-};
-
-static void side_of(struct krt_side *side, struct krt_operation *out, const struct krt_op_info *op,
-		    const char *what, struct side_text *text)
-{
-	side->api = krt_api[op->api].base;
-	side->what = what;
-	side->stream = krt_stream_text(op->stream, text->stream, sizeof(text->stream));
-	side->seq = op->seq;
-	side->host = !op->stream;
-	out->what = what;
-	out->api = side->api;
-	out->stream = side->stream;
-	out->sequence = op->seq;
-	out->stack_id = op->stack;
-	out->knowledge = "api";
-}
-
 static const char *mode_text(unsigned mode)
 {
 	switch (mode) {
@@ -391,7 +371,7 @@ static void report(struct krt_engine *e, const struct krt_call *c, struct krt_st
 			      .view = KRT_BOTH_VIEWS,
 			      .capture = &k};
 	struct krt_finding shape;
-	struct side_text cur_text, prev_text;
+	char cur_text[160], prev_text[160];
 	struct krt_op_info *cur;
 
 	if (cap) {
@@ -411,10 +391,10 @@ static void report(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	if (!cur)
 		return;
 	memset(&shape, 0, sizeof(shape));
-	side_of(&f.cur, &shape.current, cur, b->what, &cur_text);
+	krt_side_plain(&f.cur, &shape.current, cur, b->what, cur_text, sizeof(cur_text));
 	if (prev)
-		side_of(&f.prev, &shape.previous, prev, b->prev ? b->prev_what : "begin",
-			&prev_text);
+		krt_side_plain(&f.prev, &shape.previous, prev, b->prev ? b->prev_what : "begin",
+			       prev_text, sizeof(prev_text));
 	if (begun) {
 		k.begin = krt_api[begun->api].base;
 		k.begin_seq = begun->seq;

@@ -537,6 +537,9 @@ void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
 /* Where knowledge of an access comes from, as the report says it. */
 /* The gathered pairs become findings. */
 void krt_pairs_flush(struct krt_engine *e);
+/* An operation known by its call alone as a side of such a finding; stream: room for its name. */
+void krt_side_plain(struct krt_side *side, struct krt_operation *out, const struct krt_op_info *op,
+		    const char *what, char *stream, size_t len);
 /* A finding without a pair of operations; facts complete but for names. */
 void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape,
 	      uint32_t alloc_stack);

@@ -247,22 +247,6 @@ static void units_launch(struct krt_engine *e, struct krt_exec *x, struct krt_op
 
 /* --- findings ------------------------------------------------------------------------------------ */
 
-static void side_of(struct krt_side *side, struct krt_operation *out, const struct krt_op_info *op,
-		    const char *what, char *stream, size_t len)
-{
-	side->api = krt_api_text(op->api);
-	side->what = what;
-	side->stream = krt_stream_text(op->stream, stream, len);
-	side->seq = op->seq;
-	side->host = !op->stream;
-	out->what = what;
-	out->api = side->api;
-	out->stream = side->stream;
-	out->sequence = op->seq;
-	out->stack_id = op->stack;
-	out->knowledge = "api";
-}
-
 static void find(struct krt_engine *e, struct krt_input_facts *k, const struct krt_buffer *b,
 		 uint32_t alloc_stack, const struct krt_op_info *launch,
 		 const struct krt_op_info *writer)
@@ -283,8 +267,8 @@ static void find(struct krt_engine *e, struct krt_input_facts *k, const struct k
 	f.offset = b->offset;
 	f.len = b->len;
 	f.size = b->size;
-	side_of(&f.cur, &shape.current, launch, "read", cur, sizeof(cur));
-	side_of(&f.prev, &shape.previous, writer, "write", prev, sizeof(prev));
+	krt_side_plain(&f.cur, &shape.current, launch, "read", cur, sizeof(cur));
+	krt_side_plain(&f.prev, &shape.previous, writer, "write", prev, sizeof(prev));
 	if (kernel && *kernel->name) {
 		snprintf(name, sizeof(name), "kernel %s", kernel->name);
 		f.prev.api = shape.previous.api = name;

@@ -609,6 +609,22 @@ void krt_find_life(struct krt_engine *e, const struct krt_facts *facts,
 	set_texts(e, &f->f, facts);
 }
 
+void krt_side_plain(struct krt_side *side, struct krt_operation *out, const struct krt_op_info *op,
+		    const char *what, char *stream, size_t len)
+{
+	side->api = krt_api_text(op->api);
+	side->what = what;
+	side->stream = krt_stream_text(op->stream, stream, len);
+	side->seq = op->seq;
+	side->host = !op->stream;
+	out->what = what;
+	out->api = side->api;
+	out->stream = side->stream;
+	out->sequence = op->seq;
+	out->stack_id = op->stack;
+	out->knowledge = "api";
+}
+
 void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct krt_finding *shape,
 	      uint32_t alloc_stack)
 {
