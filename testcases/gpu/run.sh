@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [answers] [nvtx] [torch] [timing] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [answers] [images] [nvtx] [torch] [timing] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers queries answers nvtx torch timing bench torchbench}
+what=${*:-smoke race programs ptx peers queries answers images nvtx torch timing bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -48,6 +48,25 @@ answers)
 	timeout 300 "$B/testcases/gpu-graph_answers" >"$OUT/answers.txt" 2>&1
 	LD_LIBRARY_PATH=$B/sim timeout 300 "$B/testcases/gpu-graph_answers" >"$OUT/answers-sim.txt" 2>&1
 	diff "$OUT/answers-sim.txt" "$OUT/answers.txt" && echo "all answers are the same"
+	;;
+images)
+	# which kernels' texts a trace leads to; every kernel of the program's own must have one
+	for m in static shared; do
+		nvcc -cudart $m -gencode arch=compute_90,code=[sm_90,compute_90] -o "$OUT/images-$m" testcases/gpu/race.cu || continue
+		"$K" record -o "$OUT/images-$m.krt" -- "$OUT/images-$m" fixed copy >/dev/null 2>&1
+		"$B/inter/kernel_texts" --all "$OUT/images-$m.krt" >"$OUT/images-$m.txt"
+		row "images, cudart $m" "" "$(grep 'kernels:' "$OUT/images-$m.txt" | tr '\n' ';')"
+		grep -q '^ .*kernels: PTX' "$OUT/images-$m.txt"; want $? 0 "images, cudart $m: text" ""
+	done
+	if python3 -c 'import torch' 2>/dev/null; then
+		for lib in 0 1; do
+			KRTSAN_OPTIONS=lib_ptx=$lib "$K" record -o "$OUT/images-torch.krt" -- python3 testcases/gpu/images.py \
+				>"$OUT/images-torch-$lib.out" 2>&1
+			cat "$OUT/images-torch-$lib.out" | head -n 20
+			"$B/inter/kernel_texts" --all "$OUT/images-torch.krt" >"$OUT/images-torch-$lib.txt"
+			echo "lib_ptx=$lib"; grep -v '^[^ ]' "$OUT/images-torch-$lib.txt"; grep '^triton\|^scale' "$OUT/images-torch-$lib.txt"
+		done
+	fi
 	;;
 nvtx)
 	programs=

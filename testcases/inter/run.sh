@@ -77,6 +77,10 @@ source=$(cd "$(dirname "$0")" && pwd)
 for mode in capture to_graph modes explicit more conditional heap stack fails big threads; do
 	graphs $mode
 done
+# from the kernels of the last one to their texts
+"$here/kernel_texts" "$work/s" >"$work/dump"
+[ "$(sed -n 's/^ *[0-9]* kernels: //p' "$work/dump")" = PTX ] && ok "texts of kernels" ||
+	{ not_ok "texts of kernels"; cat "$work/dump"; }
 
 # Module images through every route; then with room for hardly any copy.
 images() {
