@@ -265,8 +265,14 @@ static uint32_t loaded(struct flow *fl, uint32_t set, enum ptx_space space, unsi
 		       unsigned size)
 {
 	struct set s = VEC(fl->sets, struct set)[set];
-	uint32_t r = fl->escaped;
+	uint32_t r = 0;
+	bool written = !s.n;
 
+	/* What the kernel stores is in no parameter and no constant. */
+	for (uint32_t i = 0; i < s.n; i++)
+		written |= VEC(fl->bases, struct base)[s.id[i]].kind != BASE_PARAM;
+	if (written && space != PTX_SPACE_PARAM && space != PTX_SPACE_CONST)
+		r = fl->escaped;
 	if (space == PTX_SPACE_SHARED || space == PTX_SPACE_LOCAL)
 		return r;
 	if (!s.n)
