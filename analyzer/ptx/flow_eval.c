@@ -1365,19 +1365,24 @@ static void report(const struct krt_kernel_flow *f, struct ev *e, const struct p
 			return; /* the page at 0 is no one's */
 		r.lo = (uint64_t)lo;
 		r.hi = (uint64_t)hi;
+		/* The pointer that lies in the range, or else the nearest one. */
 		for (uint32_t i = 0; i < a->nslots; i++) {
 			const struct krt_flow_slot *s = &f->info.slots[a->slots[i]];
-			int64_t b;
-			uint64_t d;
+			int64_t v64;
+			uint64_t b, d;
 
-			if (s->offset == KRT_FLOW_ANY || !read_param(e, s->at, 64, false, &b))
+			if (s->offset == KRT_FLOW_ANY || !read_param(e, s->at, 64, false, &v64))
 				continue;
-			d = (uint64_t)b <= r.lo ? r.lo - (uint64_t)b
-						: ((uint64_t)b - r.lo) | UINT64_C(1) << 62;
+			b = (uint64_t)v64;
+			d = b < r.lo ? r.lo - b : b >= r.hi ? b - r.hi + 1 : 0;
+			if (!d && !best && b != r.base) {
+				whole(f, e, a, fn, user);
+				return;
+			}
 			if (d < best) {
 				best = d;
 				r.slot = a->slots[i];
-				r.base = (uint64_t)b;
+				r.base = b;
 			}
 		}
 		if (r.slot == KRT_FLOW_NO_SLOT) {
