@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75 100
+// variants: 90 75 100 90-O0
 // Dense linear algebra: vectors, matrices, batches, tiles in shared memory.
 
 extern "C" __global__ void saxpy(int n, float a, const float *__restrict__ x, float *__restrict__ y)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75
+// variants: 90 75 90-O0
 // Device functions that stay functions: pointers in, pointers out, recursion, calls through
 // pointers.
 

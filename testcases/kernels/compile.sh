@@ -4,7 +4,7 @@
 # Compiles the kernels to PTX: compile.sh [--first] OUT [FILE.cu...], with nvcc
 # from $CUDA_HOME, the path or the usual place.  Exit code 77: there is none.
 #
-# The head of a file says what is made of it ("// variants: 90 75 90-lineinfo":
+# The head of a file says what is made of it ("// variants: 90 75 90-lineinfo 90-O0":
 # NAME.90.ptx and so on; --first: the first alone) and with which flags.  The
 # PTX beside the kernels comes from `compile.sh .` in this folder.  What is
 # newer than its source stays.
@@ -30,7 +30,10 @@ for f in "$@"; do
 	for v in $(sed -n 's,^// variants: ,,p' "$name.cu"); do
 		to=$out/$name.$v.ptx
 		more=
-		case $v in *-lineinfo) more=-lineinfo ;; esac
+		case $v in
+		*-lineinfo) more=-lineinfo ;;
+		*-O0) more="-Xcicc -O0" ;;
+		esac
 		# The folder of the sources is no business of the PTX.
 		[ "$to" -nt "$name.cu" ] && [ "$to" -nt compile.sh ] ||
 			echo "$nvcc -ptx -O3 -w -arch=compute_${v%%-*} $more $flags -o $to.new $name.cu &&" \

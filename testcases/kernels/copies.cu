@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75 100 90-lineinfo
+// variants: 90 75 100 90-lineinfo 90-O0
 // Copies and fills: guards, grid-stride loops, chunks, rows, offsets of either sign.
 
 extern "C" __global__ void copy_exact(float *y, const float *x)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75
+// variants: 90 75 90-O0
 // flags: --extended-lambda -std=c++17
 // Templates, functors, lambdas, overloads, internal linkage: what C++ makes of names and arguments.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75 100
+// variants: 90 75 100 90-O0
 // Arithmetic and control flow that an analysis of ranges gets wrong first: wrap-around,
 // narrow types, signs, bits, odd loops, odd guards.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75
+// variants: 90 75 90-O0
 // Indices, pointer tables, chains: what is touched depends on what lies in memory.
 
 extern "C" __global__ void gather(float *out, const float *in, const int *index, int n)

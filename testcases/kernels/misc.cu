@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75 90-lineinfo
+// variants: 90 75 90-lineinfo 90-O0
 // The device runtime, local memory, dynamic shared memory, nothing at all.
 #include <cassert>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75
+// variants: 90 75 90-O0
 // Reductions and scans: shared memory, shuffles, atomics, several passes.
 
 extern "C" __global__ void reduce_block(float *out, const float *in, int n)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75 100 90-lineinfo
+// variants: 90 75 100 90-lineinfo 90-O0
 // Transposes, rows by parity, parts of one buffer, tiles of two and three dimensions.
 
 extern "C" __global__ void transpose_naive(int *out, const int *in, int w, int h)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// variants: 90 75 100
+// variants: 90 75 100 90-O0
 // Pointers inside arguments that are passed by value.
 
 struct View {
