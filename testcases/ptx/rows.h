@@ -435,6 +435,7 @@ static inline void rows_memory(rows_fn *fn)
 		{'r', "ld.global.u8 %r0, [gmem+3];", 0, 0, 0, 4},
 		{'r', "ld.global.s8 %r0, [gmem+15];", 0, 0, 0, 0xffffffc8},
 		{'r', "ld.global.u32 %r0, [gmem+4];", 0, 0, 0, 0x08070605},
+		{'r', "ld.global.b32 {%r0}, [gmem+4+0];", 0, 0, 0, 0x08070605},
 		{'d', "mov.u64 %rd4, gmem; ld.global.u64 %rd0, [%rd4+8];", 0, 0, 0,
 		 0xc80f0e0d0c0b0a09},
 		{'d', "mov.u64 %rd4, gmem+8; ld.u64 %rd0, [%rd4+-8];", 0, 0, 0, 0x0807060504030201},

@@ -183,10 +183,10 @@ static bool decode_access(struct decoder *d, const struct ptx_inst *in, bool loa
 	if (n == 1 && value->kind == PTX_O_VEC && value->n == 1)
 		value = &value->elem[0];
 	if (n == 1 && type != PTX_B128) {
-		int32_t slot = load ? d_dst(d, in, 0) : d_value(d, value, type);
+		int32_t slot = !load			? d_value(d, value, type)
+			       : value == &in->ops[0] ? d_dst(d, in, 0)
+						      : d_reg(d, value);
 
-		if (load && value != &in->ops[0])
-			slot = d_reg(d, value);
 		op = d_emit(d, load ? ld_one : st_one);
 		if (load)
 			op->dst = slot;
