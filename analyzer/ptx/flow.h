@@ -13,7 +13,8 @@
  *
  * Two assumptions: an address that a kernel computes from a slot's pointer
  * belongs to that slot, whatever was added to it; and local, shared and
- * kernel-heap memory is no one's business but the launch's.
+ * kernel-heap memory, and the driver's own (%envreg), is no one's business but
+ * the launch's.
  *
  * Not locked; one evaluation of a flow at a time (it uses room of its own).
  * Memory is bounded (KRT_FLOW_MEMORY); it does not refer to the module once it

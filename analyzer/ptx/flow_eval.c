@@ -819,6 +819,16 @@ static struct aval node(struct ev *e, const struct pins *p)
 				y = quotient(e, b, -k);
 				return scaled(e, &y, -k);
 			}
+			if (k > 0 && b->st == V_OK) {
+				int64_t low = (int64_t)((uint64_t)k & -(uint64_t)k);
+
+				if (!((k + low) & (k + low - 1))) {
+					/* A run of ones: both. */
+					x = remainder_of(e, b, k + low);
+					y = quotient(e, &x, low);
+					return scaled(e, &y, low);
+				}
+			}
 		}
 		x = window(e, a, w, false);
 		y = window(e, b, w, false);

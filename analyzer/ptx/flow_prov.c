@@ -191,6 +191,11 @@ static uint32_t value_set(struct flow *fl, const struct instance *inst, const st
 		return fl->prov[inst->base + o->reg];
 	case PTX_O_VAR:
 		return var_set(fl, inst, o->var, o->imm);
+	case PTX_O_SREG:
+		/* The driver's own memory: the barrier of a cooperative grid lies there. */
+		return o->reg >= PTX_SREG_ENVREG0 && o->reg <= PTX_SREG_ENVREG31
+			       ? one(fl, BASE_NONE, 0, 0)
+			       : 0;
 	case PTX_O_VEC:
 	case PTX_O_PAIR:
 	case PTX_O_LIST:
