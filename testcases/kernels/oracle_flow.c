@@ -141,6 +141,24 @@ static void judge_flags(const struct krt_flow_info *info, const struct oracle_la
 		oracle_wide("the analysis gave up: flags %#x", info->flags);
 }
 
+static int buffer_at(const struct oracle_launch *o, uint64_t addr)
+{
+	for (unsigned i = 0; i < o->nbuffers; i++)
+		if (addr >= o->buffers[i].base && addr - o->buffers[i].base < o->buffers[i].size)
+			return (int)i;
+	return -1;
+}
+
+static bool is_address(const struct oracle_launch *o, uint32_t at)
+{
+	uint64_t v;
+
+	if (at > sizeof(o->params) - sizeof(v))
+		return false;
+	memcpy(&v, o->params + at, sizeof(v));
+	return buffer_at(o, v) >= 0;
+}
+
 void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, struct totals *t)
 {
 	const struct krt_flow_info *info = f->info;
@@ -174,8 +192,9 @@ void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, str
 	for (uint32_t k = 0; k < info->nslots; k++) {
 		const struct krt_flow_slot *x = &info->slots[k];
 
+		/* A number counts for nothing unless it looks like an address. */
 		if ((x->role | x->through) && x->offset != KRT_FLOW_ANY &&
-		    !slot_of(o, x->param, x->offset) && !(o->flags & ORACLE_UNKNOWN))
+		    !slot_of(o, x->param, x->offset) && is_address(o, x->at))
 			oracle_wide("parameter %u+%u is no pointer, yet has role %s", x->param,
 				    x->offset, roles_text(x->role));
 	}
@@ -215,14 +234,6 @@ struct ranges {
 	uint8_t *may[ORACLE_BUFFERS], *must[ORACLE_BUFFERS];
 	uint8_t outside[ORACLE_BUFFERS]; /* kinds whose ranges leave the buffer */
 };
-
-static int buffer_at(const struct oracle_launch *o, uint64_t addr)
-{
-	for (unsigned i = 0; i < o->nbuffers; i++)
-		if (addr >= o->buffers[i].base && addr - o->buffers[i].base < o->buffers[i].size)
-			return (int)i;
-	return -1;
-}
 
 static void put(struct ranges *r, int b, uint8_t *const *map, unsigned kind, uint64_t lo,
 		uint64_t hi)
