@@ -46,6 +46,10 @@ if [ $rc = 77 ]; then
 	echo "  (no nvcc: the sources were not compiled)"
 else
 	say $rc "kernels: compiled"
+	for f in "$here"/*.ptx; do # written by hand
+		name=$(basename "$f")
+		[ -e "$here/${name%%.*}.cu" ] || cp "$f" "$fresh"
+	done
 	out=$("$build/kernels/oracle" "$here/truth.txt" "$fresh") && rc=0 || rc=1
 	say $rc "kernels, compiled anew: $out"
 	for f in "$fresh"/*.ptx; do
