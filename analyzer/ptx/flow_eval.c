@@ -671,6 +671,29 @@ static struct aval special(struct ev *e, int64_t id)
 	return fresh(e, 0, threads < 32 ? (int64_t)threads - 1 : 31, 1);
 }
 
+/* The bits that a value may have; every bit if its terms run into each other. */
+static uint64_t bits(const struct ev *e, const struct aval *v)
+{
+	uint64_t all = (uint64_t)v->c;
+
+	if (v->st || v->c < 0)
+		return UINT64_MAX;
+	for (unsigned i = 0; i < v->n; i++) {
+		uint64_t coef = (uint64_t)v->t[i].coef, most, mine = 1;
+
+		if (v->t[i].coef <= 0 || __builtin_mul_overflow(coef, e->p->atom[v->t[i].atom], &most) ||
+		    most > (uint64_t)LIMIT)
+			return UINT64_MAX;
+		while (mine <= most)
+			mine *= 2;
+		mine = (mine - 1) & ~((coef & -coef) - 1);
+		if (all & mine)
+			return UINT64_MAX;
+		all |= mine;
+	}
+	return all;
+}
+
 /* Bits that a and b have in common: none? */
 static bool disjoint(struct ev *e, const struct aval *a, const struct aval *b)
 {
@@ -681,6 +704,8 @@ static bool disjoint(struct ev *e, const struct aval *a, const struct aval *b)
 		all |= (uint64_t)a->t[i].coef;
 	if (!hull(e, b, &lo, &hi) || lo < 0)
 		return false;
+	if (!(bits(e, a) & bits(e, b)))
+		return true;
 	if (!all)
 		return true;
 	size = (int64_t)(all & -all);
