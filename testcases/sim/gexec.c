@@ -330,7 +330,9 @@ static CUresult instantiate(CUgraphExec *out, CUgraph h, unsigned long long flag
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH)
 		LEAVE(graph_holds(g, not_from_device) ? CUDA_ERROR_INVALID_VALUE
 						      : CUDA_ERROR_NOT_SUPPORTED);
-	if ((g->execs && graph_holds(g, node_once)) || graph_holds(g, not_in_body))
+	if (graph_holds(g, not_in_body))
+		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (g->execs && graph_holds(g, node_once))
 		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
 	if (flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) {
 		r = sim_get_stream(p->hUploadStream, pt, &st);
@@ -404,6 +406,7 @@ API(cuGraphExecDestroy, (CUgraphExec h))
 {
 	ENTER();
 	GET_EXEC(h, e);
+	UNSAFE(NULL);
 	sim_handle_del(e);
 	exec_free(e);
 	LEAVE(CUDA_SUCCESS);

@@ -918,6 +918,7 @@ static CUresult free_async(bool pt, CUdeviceptr d, CUstream s)
 		LEAVE(CUDA_SUCCESS);
 	if (st->cap)
 		LEAVE(cap_free(st, d));
+	UNSAFE(st->ctx);
 	a = mem_find(d);
 	if (!a || a->lo != d || (a->kind != MEM_POOL && a->kind != MEM_DEVICE))
 		LEAVE(CUDA_ERROR_INVALID_VALUE);

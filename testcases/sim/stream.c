@@ -168,8 +168,8 @@ static CUresult stream_sync(bool pt, CUstream h)
 	struct ctx *c;
 
 	ENTER();
-	GET_STREAM(h, pt, st);
-	if (st->cap) {
+	GET_STREAM_BY(get_even_broken, h, pt, st);
+	if (st->cap) { /* a broken one answers the same */
 		cap_invalidate(st);
 		LEAVE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
 	}

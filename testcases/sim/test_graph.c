@@ -975,7 +975,7 @@ static void conditional_nodes(void)
 	CU(cuGraphAddKernelNode(&in, p2.conditional.phGraph_out[0], NULL, 0, &add));
 	CUDA_HOST_NODE_PARAMS hp = {bump, &v};
 	CU(cuGraphAddHostNode(&host, body, NULL, 0, &hp));
-	FAILS(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiate(&e, g, 0));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuGraphInstantiate(&e, g, 0));
 	CU(cuGraphDestroyNode(host));
 	v = 0;
 	CU(cuGraphAddHostNode(&host, g, &x, 1, &hp));
@@ -1047,8 +1047,8 @@ static void user_objects(void)
 /* ---- what capture forbids ---- */
 
 enum unsafe_call { ALLOC, FREE, HOST_ALLOC, REGISTER, STREAM_SYNC, STREAM_QUERY, EVENT_SYNC, EVENT_QUERY,
-		   CTX_SYNC, ARRAY, ALLOC_ASYNC, INSTANTIATE, /* from here on harmless */ COPY, SET, MODULE,
-		   FREE_ASYNC, UNSAFE_CALLS };
+		   CTX_SYNC, ARRAY, ALLOC_ASYNC, INSTANTIATE, FREE_ASYNC,
+		   /* from here on harmless */ COPY, SET, MODULE, UNSAFE_CALLS };
 
 static struct {
 	CUcontext ctx;
