@@ -24,13 +24,16 @@
 #define ORACLE_TEXTURES	      0x10u
 #define ORACLE_UNKNOWN	      0x20u /* the analysis may give up: calls through pointers etc. */
 
+#define ORACLE_WIDE 0x40u /* the analysis says more than is so, knowingly */
+
 #define ORACLE_FLAGS                                                                               \
 	FLAG("loads-pointers", ORACLE_LOADS_POINTERS)                                              \
 	FLAG("synchronises", ORACLE_SYNC)                                                          \
 	FLAG("pdl-wait", ORACLE_PDL_WAIT)                                                          \
 	FLAG("pdl-launch", ORACLE_PDL_LAUNCH)                                                      \
 	FLAG("textures", ORACLE_TEXTURES)                                                          \
-	FLAG("unknown", ORACLE_UNKNOWN)
+	FLAG("unknown", ORACLE_UNKNOWN)                                                            \
+	FLAG("wide", ORACLE_WIDE)
 
 /* Memory that the kernel may access: a buffer of the launch or a variable of the module. */
 struct oracle_buffer {
@@ -77,8 +80,8 @@ struct totals {
 };
 
 void oracle_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* More than the truth: counted, a mistake with --strict. */
-void oracle_wide(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* More than the truth: counted; a mistake unless the kernel has the flag `excuse`. */
+void oracle_wide(unsigned excuse, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *oracle_shape(const struct oracle_launch *o);
 
 /* Plants a mistake in the analysis' ranges: 1 the last byte is missing, 2 one more is sure. */

@@ -83,12 +83,12 @@ static void judge_role(const char *what, unsigned known, unsigned truth,
 	} else if (f->info->any & ~known) {
 		t->roles_unknown++;
 		if (!(o->flags & ORACLE_UNKNOWN))
-			oracle_wide("role of %s: %s, besides %s through unknown addresses", what,
+			oracle_wide(0, "role of %s: %s, besides %s through unknown addresses", what,
 				    roles_text(known), roles_text(f->info->any));
 	} else if (known & ~truth) {
 		t->roles_wide++;
 		if (!(o->flags & ORACLE_UNKNOWN))
-			oracle_wide("role of %s: %s is too much, the truth is %s", what,
+			oracle_wide(0, "role of %s: %s is too much, the truth is %s", what,
 				    roles_text(known), roles_text(truth));
 	} else {
 		t->roles_right++;
@@ -131,14 +131,14 @@ static void judge_flags(const struct krt_flow_info *info, const struct oracle_la
 		if (want && !is)
 			oracle_fail("%s: not seen", flags[i].name);
 		else if (is && !want && !(o->flags & ORACLE_UNKNOWN))
-			oracle_wide("%s: it does not", flags[i].name);
+			oracle_wide(0, "%s: it does not", flags[i].name);
 	}
 	/* Seen where it is not, it only makes findings milder. */
 	if ((o->flags & ORACLE_SYNC) && !(info->flags & sync))
 		oracle_fail("synchronises through memory: not seen");
 	if ((info->flags & (KRT_FLOW_UNKNOWN_INST | KRT_FLOW_UNKNOWN_CALL | KRT_FLOW_NO_RANGES)) &&
 	    !(o->flags & ORACLE_UNKNOWN))
-		oracle_wide("the analysis gave up: flags %#x", info->flags);
+		oracle_wide(0, "the analysis gave up: flags %#x", info->flags);
 }
 
 static int buffer_at(const struct oracle_launch *o, uint64_t addr)
@@ -185,7 +185,7 @@ void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, str
 			oracle_fail("behind %s: %s is not all, the truth is %s", b->name,
 				    roles_text(through), roles_text(behind(o, s->buffer)));
 		if (through & ~behind(o, s->buffer) && !(o->flags & ORACLE_UNKNOWN))
-			oracle_wide("behind %s: %s is too much", b->name, roles_text(through));
+			oracle_wide(0, "behind %s: %s is too much", b->name, roles_text(through));
 		if (map != s->map && b->roles)
 			oracle_fail("%s is %sa tensor map", b->name, s->map ? "" : "not ");
 	}
@@ -195,7 +195,7 @@ void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, str
 		/* A number counts for nothing unless it looks like an address. */
 		if ((x->role | x->through) && x->offset != KRT_FLOW_ANY &&
 		    !slot_of(o, x->param, x->offset) && is_address(o, x->at))
-			oracle_wide("parameter %u+%u is no pointer, yet has role %s", x->param,
+			oracle_wide(0, "parameter %u+%u is no pointer, yet has role %s", x->param,
 				    x->offset, roles_text(x->role));
 	}
 	for (unsigned i = 0; i < o->nbuffers; i++) {
@@ -219,7 +219,7 @@ void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, str
 		/* Strings of printf and assert are the compiler's own. */
 		if (g->role && strncmp(g->name, "$str", 4) && strncmp(g->name, "__unnamed_", 10) &&
 		    !global_of(o, g->name) && !(o->flags & ORACLE_UNKNOWN))
-			oracle_wide("variable %s is not touched, yet has role %s", g->name,
+			oracle_wide(0, "variable %s is not touched, yet has role %s", g->name,
 				    roles_text(g->role));
 	}
 	judge_flags(info, o);
@@ -348,7 +348,8 @@ static void judge_ranges(struct ranges *r, unsigned i, unsigned kind)
 		r->t->hull_exact++;
 		r->t->bytes_exact += exact;
 	} else {
-		oracle_wide("%s of %s: bytes %zu to %zu%s, the truth is %zu to %zu of %zu (%s)",
+		oracle_wide(ORACLE_WIDE,
+			    "%s of %s: bytes %zu to %zu%s, the truth is %zu to %zu of %zu (%s)",
 			    roles_text(kind), b->name, lo, hi,
 			    r->outside[i] & kind ? " and beyond" : "", tlo, thi, b->size,
 			    oracle_shape(r->o));
