@@ -24,7 +24,7 @@ all:
 #   DEPS   Debian packages that `make deps` installs where they are missing
 ALL   :=
 TESTS :=
-DEPS  := gcc g++ make libc6-dev libcriterion-dev uthash-dev valgrind libcjson-dev libdw-dev libelf-dev \
+DEPS  := gcc g++ make python3 libc6-dev libcriterion-dev uthash-dev valgrind libcjson-dev libdw-dev libelf-dev \
 	 liblzma-dev libbz2-dev zlib1g-dev libzstd-dev
 include interposer/part.mk
 include analyzer/part.mk
