@@ -6,10 +6,12 @@
  * analysis says of the kernel must agree with both.
  *
  *   oracle [--shapes=N] [--seed=N] [--truth-only] [--strict] [--lie=N] [--list] [--verbose]
- *          TRUTH DIR [KERNEL...]
+ *          [--random=N] TRUTH DIR [KERNEL...]
  *
  * DIR holds FILE.VARIANT.ptx; a kernel runs in each variant of its file.  The
  * same seed makes the same launches.  Exit code: 0, or 1 if something differs.
+ *
+ * --random: instead of these, N kernels drawn at random.
  *
  * The truth's format stands at its head.  A kernel is a list of lines that is
  * read anew for every launch: it draws the shape, lays out buffers and
@@ -38,7 +40,7 @@ struct kernel {
 };
 
 static struct options {
-	unsigned shapes;
+	unsigned shapes, random;
 	uint64_t seed;
 	bool truth_only, strict, list, verbose;
 	const char *truth, *dir;
@@ -995,6 +997,76 @@ static bool one_variant(struct kernel *k, struct ptx_module *m, const char *vari
 	return total.failed == before;
 }
 
+/* Kernels drawn at random: nothing is known of them but what they do. */
+static void random_kernels(unsigned n)
+{
+	static char *lines[] = {
+		"any gx = 1 .. 4",
+		"any gy = 1 .. 2",
+		"any bx = 1 .. 40",
+		"any by = 1 .. 3",
+		"grid gx, gy",
+		"block bx, by",
+		"any n = -20 .. 200",
+		"any m = -3 .. 1100",
+		"any k in 0, 1, 2, 5, 32, -1, 1 << 30",
+		"buf a 4096 below 100",
+		"buf b 4096 below 9",
+		"arg 0 ptr a",
+		"arg 1 ptr b",
+		"arg 2 i32 n",
+		"arg 3 i32 m",
+		"arg 4 i32 k",
+		"read a",
+		"read b",
+		"write a",
+		"write b",
+		"atomic a",
+		"atomic b",
+	};
+	struct kernel k = {
+		.name = "drawn", .lines = lines, .nlines = sizeof(lines) / sizeof(lines[0])};
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t seed = opt.seed * 1000003u + i;
+		char *text = oracle_random_ptx(seed), what[64], err[256];
+		struct ptx_error pe;
+		struct ptx_module *m = ptx_parse(text, strlen(text), &pe);
+		struct oracle_flow *flow;
+		unsigned before = total.failed;
+
+		snprintf(what, sizeof(what), "drawn kernel %u of seed %llu", i,
+			 (unsigned long long)opt.seed);
+		where = what;
+		shown = 0;
+		if (!m)
+			fatal("%s: line %u: %s\n%s", what, pe.line, pe.what, text);
+		L.em = exec_load(&m, 1, NULL, err, sizeof(err));
+		if (!L.em)
+			fatal("%s: %s\n%s", what, err, text);
+		L.f = entry(m, "drawn");
+		flow = opt.truth_only ? NULL : oracle_flow_new(m, "drawn");
+		for (unsigned s = 0; s < opt.shapes; s++) {
+			prepare(&k, s);
+			if (!run(exec_function(L.em, "drawn"), s))
+				break;
+			total.launches++;
+			if (flow)
+				oracle_flow_ranges(flow, &L.o, &total);
+		}
+		if (total.failed != before && opt.verbose)
+			printf("%s\n", text);
+		oracle_flow_free(flow);
+		forget_launch();
+		exec_unload(L.em);
+		ptx_free(m);
+		free(text);
+		total.kernels++;
+		total.run++;
+		total.variants++;
+	}
+}
+
 static bool wanted(const char *name)
 {
 	for (int i = 0; i < opt.nonly; i++)
@@ -1121,6 +1193,8 @@ int main(int argc, char **argv)
 			opt.truth_only = true;
 		else if (!strcmp(argv[a], "--strict"))
 			opt.strict = true;
+		else if (!strncmp(argv[a], "--random=", 9))
+			opt.random = (unsigned)atoi(argv[a] + 9);
 		else if (!strncmp(argv[a], "--lie=", 6))
 			oracle_lie = (unsigned)atoi(argv[a] + 6);
 		else if (!strcmp(argv[a], "--list"))
@@ -1150,7 +1224,8 @@ int main(int argc, char **argv)
 		fatal("out of memory");
 	memset(L.arena, 0, ORACLE_ARENA);
 	L.heap = get(ORACLE_HEAP);
-	for (i = 0; i < n; i = end) {
+	random_kernels(opt.random);
+	for (i = 0; i < n && !opt.random; i = end) {
 		for (end = i; end < n && !strcmp(ks[end].file, ks[i].file); end++)
 			;
 		one_file(ks + i, end - i);

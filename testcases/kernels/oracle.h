@@ -79,6 +79,10 @@ struct totals {
 	unsigned affine, hull_exact, bytes_exact, must;
 };
 
+/* random.c: PTX of a kernel `drawn`; malloc'd. */
+#define RANDOM_WORDS 1024
+char *oracle_random_ptx(uint64_t seed);
+
 void oracle_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* More than the truth: counted; a mistake unless the kernel has the flag `excuse`. */
 void oracle_wide(unsigned excuse, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
