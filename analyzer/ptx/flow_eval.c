@@ -1103,12 +1103,22 @@ static bool dense(const struct ev *e, const struct aval *v, uint64_t *step, int6
 	return true;
 }
 
+/* Does the atom take all its values?  Behind its loop a variable has but the last one. */
+static bool takes_all(const struct pmust *m, uint32_t atom)
+{
+	if (atom < 6)
+		return true;
+	for (uint32_t i = 0; i < m->nloops; i++)
+		if (atom == 6 + 2 * m->loops[i].loop)
+			return true;
+	return false;
+}
+
 /* Is every byte of *lo..*hi touched?  Changes what loops are taken to do. */
 static bool covered(struct ev *e, const struct pacc *a, uint64_t *lo, uint64_t *hi)
 {
 	const struct pmust *m = a->must;
 	const struct aval *v = e->p->val;
-	uint32_t nb = 6 + 2 * e->p->nloops;
 	struct group g[8];
 	struct aval addr;
 	struct {
@@ -1171,14 +1181,14 @@ static bool covered(struct ev *e, const struct pacc *a, uint64_t *lo, uint64_t *
 	addr = v[m->addr];
 	at = addr.c;
 	for (unsigned i = 0; i < addr.n; i++)
-		if (addr.t[i].atom >= nb)
+		if (!takes_all(m, addr.t[i].atom))
 			return false;
 	for (unsigned i = 0; i < ng; i++) {
 		int64_t l, h, x, mul = 0;
 		uint64_t step;
 
 		for (unsigned k = 0; k < g[i].form.n; k++)
-			if (g[i].form.t[k].atom >= nb)
+			if (!takes_all(m, g[i].form.t[k].atom))
 				return false;
 		if (!dense(e, &g[i].form, &step, &l, &h))
 			return false;
