@@ -37,6 +37,8 @@ case $out in
 		"$build/kernels/oracle" --lie=$lie "$here/truth.txt" "$here" copy_guard >/dev/null && rc=1 || rc=0
 		say $rc "kernels: a wrong analysis is seen ($lie)"
 	done
+	out=$("$build/kernels/oracle" --random=400 "$here/truth.txt" "$here") && rc=0 || rc=1
+	say $rc "kernels, drawn at random: $out"
 	;;
 esac
 
