@@ -142,6 +142,31 @@ static uint32_t trip(struct comp *c, uint32_t l, unsigned depth)
 	return t->trip = s == NONE ? c->top : s;
 }
 
+/* A value under conditions that hold of other values, which it may have parts in common with. */
+static uint32_t lean(struct comp *c, uint32_t slot, uint32_t ctx, unsigned depth)
+{
+	for (unsigned n = 0; ctx > CTX_ROOT && n < 4; n++) {
+		const struct ctx x = VEC(c->g->ctxs, struct ctx)[ctx];
+		struct atom_cond at[8];
+		uint32_t na = 0;
+
+		(void)flow_atoms(c->g, x.cond, x.neg, at, &na, 8);
+		for (uint32_t i = 0; i < na; i++)
+			if (at[i].cmp != C_NE)
+				slot = emit(c, (struct pins){
+						       .op = P_LEAN,
+						       .w = at[i].w,
+						       .sign = at[i].sign,
+						       .cmp = at[i].cmp,
+						       .a = slot,
+						       .b = compile(c, at[i].a, CTX_RAW, depth + 1),
+						       .c = compile(c, at[i].b, CTX_RAW, depth + 1),
+					       });
+		ctx = x.up;
+	}
+	return slot;
+}
+
 static uint32_t induction(struct comp *c, uint32_t n, uint32_t ctx, unsigned depth)
 {
 	const struct node node = *NODE(c->g, n);
@@ -169,17 +194,22 @@ static uint32_t induction(struct comp *c, uint32_t n, uint32_t ctx, unsigned dep
 						    ? NONE
 						    : compile(c, t->t[0].delta, at, depth + 1),
 				       .d = compile(c, t->t[0].bound, at, depth + 1),
-				       .e = init,
+				       .e = lean(c, init, at, depth),
+				       .f = lean(c, compile(c, node.a, CTX_RAW, depth + 1), at,
+						 depth),
+				       .imm = compile(c, n, CTX_RAW, depth + 1),
 			       });
 	return emit(c, (struct pins){
 			       .op = P_ALONG,
 			       .w = node.w,
+			       .cmp = NODE(c->g, t->t[0].iv)->w,
 			       .a = s,
 			       .b = compile(c, node.a, CTX_RAW, depth + 1),
 			       .c = compile(c, node.b, CTX_RAW, depth + 1),
 			       .d = compile(c, t->t[0].iv, ctx, depth + 1),
 			       .e = compile(c, NODE(c->g, t->t[0].iv)->a, CTX_RAW, depth + 1),
 			       .f = compile(c, NODE(c->g, t->t[0].iv)->b, CTX_RAW, depth + 1),
+			       .imm = compile(c, t->t[0].iv, CTX_RAW, depth + 1),
 		       });
 }
 
@@ -238,6 +268,28 @@ static uint32_t clamp(struct comp *c, uint32_t n, uint32_t ctx, uint32_t slot, u
 	return slot;
 }
 
+/* What the branch that leads from one block to another says is 0; NONE. */
+static uint32_t zero_on_edge(struct comp *c, uint32_t from, uint32_t to, unsigned depth)
+{
+	const struct fblock *fb = &VEC(c->fl->blocks, struct fblock)[from];
+	struct atom_cond at[8];
+	uint32_t n = 0;
+
+	if (c->g->cond[from] == NONE || fb->nsucc != 2 || fb->succ[0] == fb->succ[1])
+		return NONE;
+	(void)flow_atoms(c->g, c->g->cond[from], fb->cond_not != (fb->succ[1] == to), at, &n, 8);
+	for (uint32_t i = 0; i < n; i++)
+		if (at[i].cmp == C_EQ)
+			return emit(c, (struct pins){
+					       .op = P_NODE,
+					       .nop = N_SUB,
+					       .w = at[i].w,
+					       .a = compile(c, at[i].a, CTX_RAW, depth + 1),
+					       .b = compile(c, at[i].b, CTX_RAW, depth + 1),
+				       });
+	return NONE;
+}
+
 static uint32_t compile(struct comp *c, uint32_t n, uint32_t ctx, unsigned depth)
 {
 	struct node node;
@@ -249,6 +301,8 @@ static uint32_t compile(struct comp *c, uint32_t n, uint32_t ctx, unsigned depth
 	/* Conditions that say nothing of it do not count. */
 	while (ctx > CTX_ROOT && !(node.deps & VEC(c->g->ctxs, struct ctx)[ctx].mask))
 		ctx = VEC(c->g->ctxs, struct ctx)[ctx].up;
+	if (ctx == CTX_ROOT && node.plain)
+		ctx = CTX_RAW;
 	m = memo(c, n, ctx);
 	if (*m != NONE)
 		return *m;
@@ -257,9 +311,11 @@ static uint32_t compile(struct comp *c, uint32_t n, uint32_t ctx, unsigned depth
 	case N_PHI: {
 		const struct phi ph = VEC(c->g->phis, struct phi)[node.imm];
 
+		uint32_t first_zero = NONE;
+
 		s = NONE;
 		for (uint32_t i = 0; i < ph.n; i++) {
-			uint32_t v, at;
+			uint32_t v, at, z;
 
 			if (ph.val[i] == NONE)
 				continue;
@@ -267,8 +323,11 @@ static uint32_t compile(struct comp *c, uint32_t n, uint32_t ctx, unsigned depth
 					    : flow_edge_ctx(c->g, c->g->cfg.pred[ph.block][i],
 							    ph.block);
 			v = compile(c, ph.val[i], at, depth + 1);
+			z = zero_on_edge(c, c->g->cfg.pred[ph.block][i], ph.block, depth);
 			s = s == NONE ? v
-				      : emit(c, (struct pins){.op = P_JOIN, .w = 64, .a = s, .b = v});
+				      : emit(c, (struct pins){.op = P_JOIN, .w = 64, .a = s, .b = v,
+							      .c = first_zero, .d = z});
+			first_zero = s == v ? z : NONE;
 		}
 		if (s == NONE)
 			s = c->top;

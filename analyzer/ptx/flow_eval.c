@@ -18,10 +18,20 @@ typedef __int128 wide;
 #define FAKE	  (INT64_C(1) << 59) /* addresses of module variables start here */
 #define FAKE_SIZE (INT64_C(1) << 40)
 
+#define MAX_DEFS 24
+
+/* What an atom was made of: mult * atom = form. */
+struct def {
+	uint32_t atom;
+	int64_t mult;
+	struct aval form;
+};
+
 struct ev {
 	struct prog *p;
 	const struct krt_flow_launch *l;
-	uint32_t natoms;
+	uint32_t natoms, ndefs;
+	struct def defs[MAX_DEFS];
 };
 
 static const struct aval top = { .st = V_TOP };
@@ -277,6 +287,66 @@ static void divide(const struct aval *v, int64_t d, struct aval *multiple, struc
 	}
 }
 
+static void define(struct ev *e, uint32_t atom, int64_t mult, const struct aval *form)
+{
+	if (form->st == V_OK && e->ndefs < MAX_DEFS)
+		e->defs[e->ndefs++] = (struct def){ .atom = atom, .mult = mult, .form = *form };
+}
+
+/* The same value with what its atoms were made of; false: there is nothing to say. */
+static bool expanded(struct ev *e, const struct aval *v, struct aval *out)
+{
+	bool any = false;
+
+	*out = *v;
+	for (uint32_t i = e->ndefs; i-- > 0;) {
+		const struct def *d = &e->defs[i];
+		struct aval r, f;
+		int64_t coef = 0;
+
+		for (unsigned k = 0; k < out->n; k++)
+			if (out->t[k].atom == d->atom)
+				coef = out->t[k].coef;
+		if (!coef || coef % d->mult)
+			continue;
+		r = *out;
+		r.n = 0;
+		for (unsigned k = 0; k < out->n; k++)
+			if (out->t[k].atom != d->atom)
+				r.t[r.n++] = out->t[k];
+		if (r.n + d->form.n > MAX_TERMS)
+			continue;
+		f = scaled(e, &d->form, coef / d->mult);
+		r = sum(e, &r, &f, 1);
+		if (r.st)
+			continue;
+		*out = r;
+		any = true;
+	}
+	return any;
+}
+
+/* The hull, by what the atoms are and by what they were made of. */
+static bool tight(struct ev *e, const struct aval *v, int64_t *lo, int64_t *hi)
+{
+	struct aval x;
+	int64_t l, h;
+
+	if (!hull(e, v, lo, hi))
+		return false;
+	if (e->ndefs && expanded(e, v, &x) && hull(e, &x, &l, &h)) {
+		*lo = l > *lo ? l : *lo;
+		*hi = h < *hi ? h : *hi;
+	}
+	return true;
+}
+
+/*
+ * The largest value at most hi and the smallest at least lo: a multiple of some
+ * number and a rest that is smaller leave gaps.
+ */
+static void gaps(struct ev *e, const struct aval *v, int64_t *lo, int64_t *hi);
+
 /* floor(v / d), d > 0; exact in the affine part where it can be. */
 static struct aval quotient(struct ev *e, const struct aval *v, int64_t d)
 {
@@ -291,13 +361,21 @@ static struct aval quotient(struct ev *e, const struct aval *v, int64_t d)
 	if (!hull(e, &r, &lo, &hi))
 		return top;
 	q = fresh(e, floor_div(lo, d), floor_div(hi, d), 1);
+	if (q.n && e->ndefs < MAX_DEFS) {
+		/* d * q = r - (what is left), and q = its constant + atom */
+		struct aval left = fresh(e, 0, d - 1, 1), off = con(q.c), f = sum(e, &r, &left, -1);
+
+		off = scaled(e, &off, d);
+		f = sum(e, &f, &off, -1);
+		define(e, q.t[0].atom, d, &f);
+	}
 	return sum(e, &m, &q, 1);
 }
 
 /* v modulo d, in [0, d). */
 static struct aval remainder_of(struct ev *e, const struct aval *v, int64_t d)
 {
-	struct aval m, r;
+	struct aval m, r, q;
 	int64_t lo, hi;
 	uint64_t g;
 
@@ -311,7 +389,15 @@ static struct aval remainder_of(struct ev *e, const struct aval *v, int64_t d)
 		return r;
 	}
 	g = gcd(step_of(&r), (uint64_t)d);
-	return fresh(e, r.c - floor_div(r.c, (int64_t)g) * (int64_t)g, d - 1, g);
+	q = fresh(e, r.c - floor_div(r.c, (int64_t)g) * (int64_t)g, d - 1, g);
+	if (q.n && g == 1 && e->ndefs < MAX_DEFS) {
+		struct aval times = fresh(e, floor_div(lo, d), floor_div(hi, d), 1), f;
+
+		times = scaled(e, &times, d);
+		f = sum(e, &r, &times, -1);
+		define(e, q.t[0].atom, 1, &f);
+	}
+	return q;
 }
 
 static struct aval pow2_bound(struct ev *e, int64_t lo, int64_t hi)
@@ -323,8 +409,51 @@ static struct aval pow2_bound(struct ev *e, int64_t lo, int64_t hi)
 	return fresh(e, lo, top_bit - 1, 1);
 }
 
-static struct aval join(struct ev *e, const struct aval *a, const struct aval *b)
+/* Is d a multiple of zero, a value that is 0? */
+static bool vanishes(const struct aval *d, const struct aval *zero)
 {
+	int64_t k;
+
+	if (d->st || zero->st || !zero->n || d->n != zero->n || d->t[0].coef % zero->t[0].coef)
+		return false;
+	k = d->t[0].coef / zero->t[0].coef;
+	for (unsigned i = 0; i < d->n; i++)
+		if (d->t[i].atom != zero->t[i].atom ||
+		    (wide)zero->t[i].coef * k != d->t[i].coef)
+			return false;
+	return (wide)zero->c * k == d->c;
+}
+
+/* The same value without the iterations of a loop that has ended, where zero, which is 0, tells. */
+static struct aval last_round(struct ev *e, const struct aval *v, const struct aval *zero)
+{
+	uint32_t nb = 6 + 2 * e->p->nloops;
+
+	if (!zero || zero->st || v->st)
+		return *v;
+	for (unsigned i = 0; i < zero->n; i++) {
+		int64_t k, z = zero->t[i].coef;
+		struct aval r;
+
+		if (zero->t[i].atom < 6 || zero->t[i].atom >= nb)
+			continue;
+		for (unsigned q = 0; q < v->n; q++) {
+			if (v->t[q].atom != zero->t[i].atom || v->t[q].coef % z)
+				continue;
+			k = v->t[q].coef / z;
+			r = scaled(e, zero, k);
+			r = sum(e, v, &r, -1);
+			return r.st ? *v : r;
+		}
+	}
+	return *v;
+}
+
+static struct aval join(struct ev *e, const struct aval *av, const struct aval *bv,
+			const struct aval *azero, const struct aval *bzero)
+{
+	struct aval d, ra = last_round(e, av, azero), rb = last_round(e, bv, bzero);
+	const struct aval *a = &ra, *b = &rb;
 	int64_t alo, ahi, blo, bhi;
 	uint64_t g;
 
@@ -342,10 +471,55 @@ static struct aval join(struct ev *e, const struct aval *a, const struct aval *b
 		if (i == a->n)
 			return *a;
 	}
+	/* Where the one is what the other is there. */
+	d = sum(e, b, a, -1);
+	if (azero && vanishes(&d, azero))
+		return *b;
+	if (bzero && vanishes(&d, bzero))
+		return *a;
+	if (azero && bzero && is_const(&d)) {
+		/* b + k * bzero is a + k * azero. */
+		struct aval z = sum(e, azero, bzero, -1);
+
+		if (is_const(&z) && z.c && !(d.c % z.c)) {
+			z = scaled(e, bzero, d.c / z.c);
+			z = sum(e, b, &z, 1);
+			if (!z.st)
+				return z;
+		}
+	}
 	if (!hull(e, a, &alo, &ahi) || !hull(e, b, &blo, &bhi) || ahi >= FAKE || bhi >= FAKE)
 		return top;
 	g = gcd(gcd(step_of(a), step_of(b)), mag(a->c - b->c));
 	return fresh(e, alo < blo ? alo : blo, ahi > bhi ? ahi : bhi, g);
+}
+
+static void gaps(struct ev *e, const struct aval *v, int64_t *lo, int64_t *hi)
+{
+	struct aval x, m, r;
+	int64_t rl, rh;
+
+	if (!e->ndefs || !expanded(e, v, &x))
+		return;
+	for (unsigned i = 0; i < x.n; i++) {
+		uint64_t d = mag(x.t[i].coef);
+
+		if (d < 2 || d > (uint64_t)1 << 40)
+			continue;
+		divide(&x, (int64_t)d, &m, &r);
+		if (!hull(e, &r, &rl, &rh) || (uint64_t)(rh - rl) >= d)
+			continue;
+		if (*hi < LIMIT / 2 && *hi > -LIMIT / 2) {
+			int64_t most = floor_div(*hi - rl, (int64_t)d) * (int64_t)d + rh;
+
+			*hi = most < *hi ? most : *hi;
+		}
+		if (*lo < LIMIT / 2 && *lo > -LIMIT / 2) {
+			int64_t least = -floor_div(rh - *lo, (int64_t)d) * (int64_t)d + rl;
+
+			*lo = least > *lo ? least : *lo;
+		}
+	}
 }
 
 /* 1, 0, or V_TOP. */
@@ -415,6 +589,7 @@ static struct aval cut(struct ev *e, const struct aval *v, int64_t lo, int64_t h
 
 	if (!hull(e, v, &l, &h))
 		return *v;
+	gaps(e, v, &lo, &hi);
 	if (l >= lo && h <= hi)
 		return *v;
 	g = step_of(v);
@@ -479,6 +654,48 @@ static struct aval clamp(struct ev *e, const struct aval *a, const struct aval *
 		r = fresh(e, lo, hi, 1);
 	}
 	return sum(e, &r, &off, -1);
+}
+
+/* x lies in [lo, hi]: what does it say of v = (v + k * x) - k * x? */
+static struct aval lean_on(struct ev *e, const struct aval *v, const struct aval *x, int64_t lo,
+			   int64_t hi)
+{
+	int64_t l, h, least = -LIMIT, most = LIMIT, k;
+	struct aval s;
+
+	for (unsigned i = 0; i < x->n; i++)
+		for (unsigned q = 0; q < v->n; q++) {
+			wide a, b;
+
+			if (v->t[q].atom != x->t[i].atom || v->t[q].coef % x->t[i].coef)
+				continue;
+			k = -(v->t[q].coef / x->t[i].coef);
+			s = scaled(e, x, k);
+			s = sum(e, v, &s, 1);
+			if (!tight(e, &s, &l, &h))
+				continue;
+			/* k * x lies in [a, b] */
+			a = (wide)(k > 0 ? lo : hi) * k;
+			b = (wide)(k > 0 ? hi : lo) * k;
+			if (h - a < most)
+				most = (int64_t)(h - a);
+			if (l - b > least)
+				least = (int64_t)(l - b);
+		}
+	return cut(e, v, least, most);
+}
+
+/* x cmp y is known of a value that v may be made of. */
+static struct aval leaning(struct ev *e, const struct aval *v, const struct aval *x,
+			   const struct aval *y, const struct pins *p)
+{
+	int64_t sh, ylo, yhi, lo, hi;
+
+	if (v->st || x->st || y->st || !v->n || !x->n || !fits(e, x, p->w, p->sign, &sh) || sh ||
+	    !fits(e, y, p->w, p->sign, &sh) || sh || !hull(e, y, &ylo, &yhi))
+		return *v;
+	allowed(p->cmp, ylo, yhi, &lo, &hi);
+	return lean_on(e, v, x, lo, hi);
 }
 
 /* How often (start + delta + k * step) cmp bound holds from k = 0 on without a break. */
@@ -580,30 +797,49 @@ static struct aval induced(struct ev *e, const struct aval *init, const struct a
 /* An induction variable is what it starts with, or passed its test one step before. */
 static struct aval bounded(struct ev *e, const struct aval *iv, const struct aval *step,
 			   const struct aval *delta, const struct aval *bound,
-			   const struct aval *init, const struct pins *p)
+			   const struct aval *init, const struct aval *raw_init,
+			   const struct aval *raw, const struct pins *p)
 {
 	struct aval s = window(e, step, p->w, true), a = sum(e, init, delta, 1);
-	int64_t sh, ylo, yhi, ilo, ihi, lo, hi;
+	int64_t sh, ylo, yhi, ilo, ihi, lo, hi, l, h;
 
 	if (iv->st || !is_const(&s) || !is_const(delta) || init->st || bound->st ||
 	    !fits(e, &a, p->w, p->sign, &sh) || sh || !fits(e, bound, p->w, p->sign, &sh) || sh ||
 	    !hull(e, bound, &ylo, &yhi) || !hull(e, init, &ilo, &ihi))
 		return *iv;
+	/* As they are written they may tell more, if they are the same numbers. */
+	if (!hull(e, raw, &l, &h) || l < INT32_MIN || h > INT32_MAX || !hull(e, iv, &l, &h) ||
+	    l < INT32_MIN || h > INT32_MAX)
+		raw = iv;
+	else if (hull(e, raw_init, &l, &h) && l >= INT32_MIN && h <= INT32_MAX) {
+		ilo = l > ilo ? l : ilo;
+		ihi = h < ihi ? h : ihi;
+	}
 	allowed(p->cmp, ylo, yhi, &lo, &hi);
 	if (s.c > 0 && (p->cmp == C_LT || p->cmp == C_LE)) {
 		hi += s.c - delta->c;
-		return cut(e, iv, -LIMIT, hi > ihi ? hi : ihi);
+		hi = hi > ihi ? hi : ihi;
+		lo = -LIMIT;
+		gaps(e, raw, &lo, &hi);
+		return cut(e, iv, -LIMIT, hi);
 	}
 	if (s.c < 0 && (p->cmp == C_GT || p->cmp == C_GE)) {
 		lo += s.c - delta->c;
-		return cut(e, iv, lo < ilo ? lo : ilo, LIMIT);
+		lo = lo < ilo ? lo : ilo;
+		hi = LIMIT;
+		gaps(e, raw, &lo, &hi);
+		return cut(e, iv, lo, LIMIT);
 	}
+	/* It is known that the bound is met exactly. */
+	if (p->cmp == C_NE)
+		return s.c < 0 ? cut(e, iv, ylo - delta->c, LIMIT)
+			       : cut(e, iv, -LIMIT, yhi - delta->c);
 	return *iv;
 }
 
-static struct aval along(struct ev *e, const struct aval *iv, const struct aval *own,
-			 const struct aval *step, const struct aval *x, const struct aval *init,
-			 const struct aval *xstep)
+static struct aval along_only(struct ev *e, const struct aval *iv, const struct aval *own,
+			      const struct aval *step, const struct aval *x,
+			      const struct aval *init, const struct aval *xstep, unsigned w)
 {
 	struct aval d, r;
 	int64_t lo, hi, rlo, rhi, ilo, ihi, m;
@@ -631,11 +867,32 @@ static struct aval along(struct ev *e, const struct aval *iv, const struct aval 
 		    (hull(e, &q, &lo, &hi) && (wide)hi - lo < (wide)rhi - rlo))
 			r = q;
 	}
-	if (!hull(e, &r, &rlo, &rhi))
+	if (!tight(e, &r, &rlo, &rhi))
 		return *iv;
-	if (hull(e, iv, &lo, &hi) && (wide)hi - lo <= (wide)rhi - rlo)
+	if (!hull(e, iv, &lo, &hi))
+		return r;
+	if (rlo <= lo && rhi >= hi)
 		return *iv;
-	return r;
+	/* Both are right, modulo the width: they must be the same number. */
+	if (w < 64 && (rlo < -(INT64_C(1) << (w - 1)) || rhi >= INT64_C(1) << (w - 1) ||
+		       lo < -(INT64_C(1) << (w - 1)) || hi >= INT64_C(1) << (w - 1)))
+		return *iv;
+	return rlo >= lo && rhi <= hi ? r : cut(e, iv, rlo, rhi);
+}
+
+static struct aval along(struct ev *e, const struct aval *iv, const struct aval *own,
+			 const struct aval *step, const struct aval *x, const struct aval *init,
+			 const struct aval *xstep, const struct aval *raw, const struct pins *p)
+{
+	struct aval s = p->w < 64 ? window(e, step, p->w, true) : *step;
+	struct aval xs = p->cmp < 64 ? window(e, xstep, p->cmp, true) : *xstep;
+	struct aval r = along_only(e, iv, own, &s, x, init, &xs, p->w);
+	int64_t lo, hi, ilo, ihi;
+
+	if (r.st || raw->st || !hull(e, x, &lo, &hi) || lo < INT32_MIN || hi > INT32_MAX ||
+	    !hull(e, raw, &ilo, &ihi) || ilo < INT32_MIN || ihi > INT32_MAX)
+		return r;
+	return lean_on(e, &r, raw, lo, hi);
 }
 
 static bool read_param(const struct ev *e, uint64_t off, unsigned bits, bool sign, int64_t *out)
@@ -755,7 +1012,7 @@ static struct aval node(struct ev *e, const struct pins *p)
 		x = v[p->c];
 		if (is_const(a))
 			return a->c ? *b : x;
-		return join(e, b, &x);
+		return join(e, b, &x, NULL, NULL);
 	case N_PNOT:
 		return is_const(a) ? con(!a->c) : top;
 	case N_PAND:
@@ -919,9 +1176,22 @@ static struct aval node(struct ev *e, const struct pins *p)
 	}
 }
 
+/* A difference that is 0 modulo its width; NULL if it need not be 0 as a number. */
+static const struct aval *zero(const struct ev *e, uint32_t slot)
+{
+	int64_t lo, hi;
+	unsigned w;
+
+	if (slot == NONE || !hull(e, &e->p->val[slot], &lo, &hi))
+		return NULL;
+	w = e->p->ins[slot].w;
+	return w >= 61 || (lo > -(INT64_C(1) << w) && hi < INT64_C(1) << w) ? &e->p->val[slot]
+									    : NULL;
+}
+
 static void run(struct ev *e)
 {
-	static const struct aval zero = { 0 };
+	static const struct aval nothing = { 0 };
 	struct aval *v = e->p->val;
 	bool exact;
 
@@ -936,14 +1206,14 @@ static void run(struct ev *e)
 			v[i] = node(e, p);
 			break;
 		case P_JOIN:
-			v[i] = join(e, &v[p->a], &v[p->b]);
+			v[i] = join(e, &v[p->a], &v[p->b], zero(e, p->c), zero(e, p->d));
 			break;
 		case P_TRIP:
 			if (v[p->a].st == V_BOTTOM || v[p->d].st == V_BOTTOM) {
 				v[i] = (struct aval){ .st = V_BOTTOM };
 				break;
 			}
-			v[i] = passes(e, &v[p->a], &v[p->b], p->c == NONE ? &zero : &v[p->c],
+			v[i] = passes(e, &v[p->a], &v[p->b], p->c == NONE ? &nothing : &v[p->c],
 				      &v[p->d], p, &exact);
 			break;
 		case P_MIN2:
@@ -958,12 +1228,15 @@ static void run(struct ev *e)
 			v[i] = induced(e, &v[p->a], &v[p->b], &v[p->c], p);
 			break;
 		case P_BOUND:
-			v[i] = bounded(e, &v[p->a], &v[p->b], p->c == NONE ? &zero : &v[p->c],
-				       &v[p->d], &v[p->e], p);
+			v[i] = bounded(e, &v[p->a], &v[p->b], p->c == NONE ? &nothing : &v[p->c],
+				       &v[p->d], &v[p->e], &v[p->f], &v[p->imm], p);
 			break;
 		case P_ALONG:
 			v[i] = along(e, &v[p->a], &v[p->b], &v[p->c], &v[p->d], &v[p->e],
-				     &v[p->f]);
+				     &v[p->f], &v[p->imm], p);
+			break;
+		case P_LEAN:
+			v[i] = leaning(e, &v[p->a], &v[p->b], &v[p->c], p);
 			break;
 		case P_CLAMP:
 			v[i] = clamp(e, &v[p->a], &v[p->b], p);
@@ -1384,7 +1657,7 @@ static void report(const struct krt_kernel_flow *f, struct ev *e, const struct p
 	}
 	if (v->st == V_BOTTOM)
 		return;
-	if (!hull(e, v, &lo, &hi) || lo < 0) {
+	if (!tight(e, v, &lo, &hi) || lo < 0) {
 		whole(f, e, a, fn, user);
 		return;
 	}

@@ -14,12 +14,15 @@
 enum pop {
 	P_TOP,
 	P_NODE,    /* the node's own operation on slots a, b, c */
-	P_JOIN,    /* a or b */
+	P_JOIN,    /* a or b; where it is a, c is 0; where it is b, d is (NO_SLOT: not known) */
 	P_TRIP,    /* how often a test is passed: of a (start), b (step), c (distance), d (bound) */
 	P_MIN2,    /* the smaller of two counts */
 	P_IV,      /* a + b * iteration, c: count; imm: 2 * loop + (the test was passed) */
-	P_BOUND,   /* a, an induction variable from e by b, bounded by its own test (c, d) */
-	P_ALONG,   /* a, or b + (c / f) * (d - e): moves along with another induction variable */
+	P_BOUND,   /* a, an induction variable from e by b, bounded by its own test (c, d);
+		      imm and f: the variable and its start as they are written */
+	P_ALONG,   /* a, or b + (c / f) * (d - e): moves along with another induction variable,
+		      d (of cmp bits), which is slot imm when nothing is known of it */
+	P_LEAN,    /* a, where b cmp c is known of something that it may be made of */
 	P_CLAMP,   /* a, of which (a + imm) cmp b is known */
 };
 

@@ -109,6 +109,7 @@ uint32_t flow_node(struct graph *g, struct node n)
 	}
 	i = g->nodes.n;
 	n.deps |= hash_bit(i);
+	n.plain = !unique(n.op) ? n.op != N_SEL : n.op == N_OPAQUE;
 	if (n.op >= N_ADD && !unique(n.op)) {
 		uint32_t ops[3] = { n.a, n.b, n.c };
 
@@ -117,6 +118,7 @@ uint32_t flow_node(struct graph *g, struct node n)
 				continue;
 			n.deps |= NODE(g, ops[k])->deps;
 			n.vary |= NODE(g, ops[k])->vary;
+			n.plain &= NODE(g, ops[k])->plain;
 		}
 	}
 	p = flow_push(g->fl, &g->nodes, sizeof(*p));
@@ -1024,7 +1026,7 @@ static void induction(struct build *b)
 			if (NODE(g, node)->op == N_DECAY)
 				continue;
 		}
-		NODE(g, node)->op = N_OPAQUE;
+		NODE(g, node)->op = N_OPAQUE; /* not plain: what is made of it was not, either */
 		NODE(g, node)->w = 64;
 	}
 }

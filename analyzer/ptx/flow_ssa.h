@@ -36,6 +36,7 @@ enum sreg { S_TID, S_CTAID = 3, S_NTID = 6, S_NCTAID = 9, S_LANE = 12 };
 struct node {
 	uint8_t op, w;
 	bool sign;
+	bool plain;    /* the same whatever path led to it */
 	uint32_t a, b, c;
 	int64_t imm;
 	uint32_t block;

@@ -313,6 +313,52 @@ Test(flow, predicated)
 	drop(&k);
 }
 
+Test(flow, negative_step)
+{
+	/* a step that is negative as a number, and huge as it is read */
+	struct kernel k = make(
+		".visible .entry k(.param .u64 y, .param .u32 n, .param .u32 step)\n{\n" REGS
+		"ld.param.u64 %rd1, [y]; ld.param.u32 %r5, [n]; ld.param.u32 %r6, [step];\n"
+		"mov.u32 %r1, %tid.x; mov.u32 %r2, 0; mov.u32 %r3, %ntid.x;\n"
+		"setp.ge.s32 %p1, %r1, %r5; @%p1 bra END;\n"
+		"LOOP: add.s32 %r7, %r1, %r2; mul.wide.s32 %rd2, %r7, 4; add.s64 %rd3, %rd1, %rd2;\n"
+		"st.global.u32 [%rd3], %r5; add.s32 %r2, %r2, %r6; add.s32 %r1, %r1, %r3;\n"
+		"setp.lt.s32 %p2, %r1, %r5; @%p2 bra LOOP;\nEND: ret;\n}\n");
+	struct got *g = eval(&k, 1, 1, 1, 1, (struct words){{A, 30 | 0xfffffffeull << 32}});
+
+	IS(only(g, KRT_FLOW_WRITE), A - 4 * 29, A + 4, true);
+	drop(&k);
+}
+
+Test(flow, unrolled)
+{
+	/* for (i = tid; i < n; i += 32), unrolled twice as compilers do: a round, then pairs */
+	struct kernel k = make(
+		".visible .entry k(.param .u64 y, .param .u32 n)\n{\n" REGS
+		"ld.param.u64 %rd1, [y]; ld.param.u32 %r5, [n]; mov.u32 %r1, %tid.x;\n"
+		"setp.ge.s32 %p1, %r1, %r5; @%p1 bra END;\n"
+		"not.b32 %r2, %r1; add.s32 %r3, %r2, %r5; shr.u32 %r4, %r3, 5; add.s32 %r6, %r4, 1;\n"
+		"and.b32 %r7, %r6, 1; mov.u32 %r8, %r1; setp.eq.s32 %p2, %r7, 0; @%p2 bra PAIRS;\n"
+		"ONE: mul.wide.s32 %rd2, %r8, 4; add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r5;\n"
+		"add.s32 %r8, %r8, 32; add.s32 %r7, %r7, -1; setp.ne.s32 %p3, %r7, 0; @%p3 bra ONE;\n"
+		"PAIRS: setp.lt.u32 %p4, %r3, 32; @%p4 bra END;\n"
+		"PAIR: mul.wide.s32 %rd4, %r8, 4; add.s64 %rd5, %rd1, %rd4; st.global.u32 [%rd5], %r5;\n"
+		"st.global.u32 [%rd5+128], %r5; add.s32 %r8, %r8, 64; setp.lt.s32 %p5, %r8, %r5;\n"
+		"@%p5 bra PAIR;\nEND: ret;\n}\n");
+
+	for (unsigned n = 0; n < 300; n++) {
+		struct got *g = eval(&k, 1, 1, 32, 1, (struct words){{A, n}});
+		uint64_t hi = A;
+
+		for (unsigned i = 0; i < g->n; i++) {
+			cr_assert(!g->r[i].whole && g->r[i].lo >= A, "%u", n);
+			hi = g->r[i].hi > hi ? g->r[i].hi : hi;
+		}
+		cr_assert_eq(hi, A + 4 * n, "%u: to %llu", n, (unsigned long long)(hi - A));
+	}
+	drop(&k);
+}
+
 /* ---- roles ---- */
 
 Test(flow, selected_pointers)
