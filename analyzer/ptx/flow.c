@@ -512,6 +512,8 @@ static enum krt_flow_error analyse(struct flow *fl)
 
 	if (rc)
 		return (enum krt_flow_error)rc;
+	fl->fops.cap = fl->entry->ninsts + 16;
+	fl->fops.p = flow_alloc(fl, fl->fops.cap * sizeof(struct fop));
 	emit(fl, new_instance(fl, fl->entry, NULL));
 	for (uint32_t k = 0; k < fl->detached.n; k++)
 		emit(fl, VEC(fl->detached, struct instance *)[k]);

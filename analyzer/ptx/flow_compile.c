@@ -853,7 +853,7 @@ void flow_ranges(struct flow *fl)
 	if (accs.n)
 		memcpy(p->accs, accs.p, accs.n * sizeof(*p->accs));
 	p->nloops = odd ? 0 : g->cfg.loops.n;
-	p->natoms = 6 + 2 * p->nloops + 2 * p->nins;
+	p->natoms = 6 + 2 * p->nloops + 4 * p->nins;
 	p->val = flow_keep(fl, p->nins * sizeof(*p->val));
 	p->atom = flow_keep(fl, p->natoms * sizeof(*p->atom));
 	fl->k->prog = p;

@@ -1047,6 +1047,12 @@ bool flow_graph(struct flow *fl, struct graph *g)
 	b.loops = flow_alloc(fl, (fl->nregs + 1) * sizeof(*b.loops));
 	memset(b.writer, 0xff, (fl->nregs + 1) * sizeof(*b.writer));
 	memset(b.value, 0xff, (fl->nregs + 1) * sizeof(*b.value));
+	/* Room at once for what there will be, about. */
+	g->nodes.cap = fl->fops.n * 3 / 2 + 64;
+	g->nodes.p = flow_alloc(fl, g->nodes.cap * sizeof(struct node));
+	for (g->nhash = 1024; g->nhash < fl->fops.n * 2; g->nhash *= 2)
+		;
+	g->hash = flow_alloc(fl, g->nhash * sizeof(*g->hash));
 	g->cond = flow_alloc(fl, c->n * sizeof(*g->cond));
 	g->ctx = flow_alloc(fl, c->n * sizeof(*g->ctx));
 	memset(g->cond, 0xff, c->n * sizeof(*g->cond));
