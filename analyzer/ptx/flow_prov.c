@@ -430,6 +430,8 @@ static bool transfer(struct flow *fl, const struct fop *o)
 	if (o->kind != FOP_INST)
 		return add_to(fl, o->dst,
 			      o->src != NONE ? fl->prov[o->src] : one(fl, BASE_UNKNOWN, 0, 0));
+	if (!in->nops)
+		return false;
 	space = ptx_space_base(ptx_inst_space(in));
 	switch ((enum ptx_op)in->op) {
 	case PTX_OP_UNKNOWN:

@@ -62,7 +62,7 @@ uint32_t flow_node(struct graph *g, struct node n)
 
 	if (g->nodes.n >= MAX_NODES)
 		longjmp(g->fl->out, KRT_FLOW_NO_MEMORY);
-	if (n.op == N_CONST && n.w < 64) { /* one form */
+	if (n.op == N_CONST && n.w && n.w < 64) { /* one form */
 		int64_t m = (int64_t)((uint64_t)n.imm << (64 - n.w));
 
 		n.imm = m >> (64 - n.w);
@@ -436,13 +436,14 @@ static void load(struct build *b, const struct fop *o)
 	const struct ptx_inst *in = o->in;
 	enum ptx_type t = in->ntypes ? (enum ptx_type)in->types[0] : PTX_NONE;
 	const struct ptx_operand *d = &in->ops[0], *a;
-	unsigned n = d->kind == PTX_O_VEC ? d->n : 1, bits = ptx_type_bits(t);
+	unsigned n, bits = ptx_type_bits(t);
 	bool sign = ptx_type_kind(t) == PTX_KIND_SIGNED;
 	uint32_t addr = NONE, node;
 
 	if (in->nops < 2)
 		return;
 	a = &in->ops[1];
+	n = d->kind == PTX_O_VEC ? d->n : 1;
 	for (unsigned i = 0; i < n; i++) {
 		const struct ptx_operand *e = d->kind == PTX_O_VEC ? &d->elem[i] : d;
 

@@ -842,6 +842,31 @@ Test(flow, strange_control_flow)
 	}
 }
 
+Test(flow, operands_missing)
+{
+	static const char *const ops[] = {
+		"ld.global.u32", "st.global.u32", "add.s32", "mov.u32", "mov.b64", "setp.lt.s32",
+		"selp.b32", "cvt.u64.u32", "cvt", "ld", "ld.param.u32", "st.param.u32", "cp.async.ca",
+		"atom.global.add.u32", "red.global.add.u32", "mad.lo.s32", "shl", "and.pred", "tex",
+		"cp.async.bulk.tensor.2d.global.shared::cta", "tensormap.replace", "discard.global.L2",
+	};
+	static const char *const args[] = {"", " %r1", " %r1, %r2", " %rd1, 0", " [%rd1]",
+					   " %p1, %r1", " {%r1, %r2}, %rd1"};
+
+	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		for (unsigned k = 0; k < sizeof(args) / sizeof(args[0]); k++) {
+			char *text = NULL;
+
+			cr_assert(asprintf(&text, "%s%s;\n", ops[i], args[k]) > 0);
+			struct kernel x = make3(".visible .entry k(.param .u64 a)\n{\n" REGS, text,
+						"ret;\n}\n");
+
+			(void)eval(&x, 1, 1, 1, 1, (struct words){{A}});
+			drop(&x);
+			free(text);
+		}
+}
+
 /* A kernel of about 1 MB: 4,000 guarded pieces. */
 Test(flow, large, .timeout = 120)
 {
