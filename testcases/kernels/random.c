@@ -215,13 +215,79 @@ static void access(struct gen *g)
 	}
 }
 
+static void statements(struct gen *g, unsigned n);
+
+/* A loop of few rounds: tested at its end, counting down, ended by "!=", or of a moving pointer. */
+static void other_loop(struct gen *g)
+{
+	unsigned v = g->regs++, bound = g->regs++, label = g->labels, step = 1 + draw(g, 5), regs,
+		 x;
+	unsigned kind = draw(g, 5), p = g->preds++;
+
+	g->labels += 2;
+	g->depth++;
+	out(g, "min.s32 %%r%u, %%r%u, 40;\nmax.s32 %%r%u, %%r%u, -20;\n", v, draw(g, v), v, v);
+	out(g, "min.s32 %%r%u, %%r%u, 50;\nmax.s32 %%r%u, %%r%u, -30;\n", bound, draw(g, v), bound,
+	    bound);
+	switch (kind) {
+	case 0: /* guarded, and tested at its end */
+		out(g, "setp.ge.s32 %%p%u, %%r%u, %%r%u;\n@%%p%u bra L%u;\n", p, v, bound, p,
+		    label + 1);
+		/* fall through */
+	case 1:
+		out(g, "L%u:\n", label);
+		regs = g->regs;
+		statements(g, 1 + draw(g, 4));
+		g->regs = regs;
+		out(g,
+		    "add.s32 %%r%u, %%r%u, %u;\nsetp.lt.s32 %%p%u, %%r%u, %%r%u;\n@%%p%u bra "
+		    "L%u;\n",
+		    v, v, step, p, v, bound, p, label);
+		break;
+	case 2:
+		out(g, "L%u:\nsetp.%s.s32 %%p%u, %%r%u, %%r%u;\n@%%p%u bra L%u;\n", label,
+		    draw(g, 2) ? "le" : "lt", p, v, bound, p, label + 1);
+		regs = g->regs;
+		statements(g, 1 + draw(g, 4));
+		g->regs = regs;
+		out(g, "sub.s32 %%r%u, %%r%u, %u;\nbra L%u;\n", v, v, step, label);
+		break;
+	case 3:
+		out(g, "mad.lo.s32 %%r%u, %u, %u, %%r%u;\nL%u:\n", bound, draw(g, 20), step, v,
+		    label);
+		out(g, "setp.eq.s32 %%p%u, %%r%u, %%r%u;\n@%%p%u bra L%u;\n", p, v, bound, p,
+		    label + 1);
+		regs = g->regs;
+		statements(g, 1 + draw(g, 4));
+		g->regs = regs;
+		out(g, "add.s32 %%r%u, %%r%u, %u;\nbra L%u;\n", v, v, step, label);
+		break;
+	default:
+		x = g->wides++;
+		out(g, "and.b32 %%r%u, %%r%u, 511;\nmul.wide.u32 %%x%u, %%r%u, 4;\n", v, v, x, v);
+		out(g, "add.s64 %%x%u, %%x%u, %%%s;\nand.b32 %%r%u, %%r%u, 15;\nL%u:\n", x, x,
+		    draw(g, 2) ? "a" : "b", bound, bound, label);
+		out(g, "setp.eq.s32 %%p%u, %%r%u, 0;\n@%%p%u bra L%u;\n", p, bound, p, label + 1);
+		out(g,
+		    draw(g, 2) ? "st.global.b32 [%%x%u+4], %%r0;\n"
+			       : "ld.global.b32 %%t0, [%%x%u+4];\n",
+		    x);
+		out(g, "add.s64 %%x%u, %%x%u, %u;\nadd.s32 %%r%u, %%r%u, -1;\nbra L%u;\n", x, x,
+		    4 * step, bound, bound, label);
+		break;
+	}
+	out(g, "L%u:\n", label + 1);
+	g->regs = v + 2;
+	g->depth--;
+}
+
 static void statements(struct gen *g, unsigned n)
 {
 	unsigned regs, label, v, p, bound;
 
 	while (n-- && g->len < MAX_TEXT / 2) {
 		g->most = g->regs > g->most ? g->regs : g->most;
-		switch (draw(g, g->depth < 3 ? 9 : 6)) {
+		switch (draw(g, g->depth < 3 ? 10 : 6)) {
 		case 0:
 		case 1:
 		case 2:
@@ -273,6 +339,9 @@ static void statements(struct gen *g, unsigned n)
 			    label, label + 1);
 			g->regs = v + 2;
 			g->depth--;
+			break;
+		case 8:
+			other_loop(g);
 			break;
 		default: /* an early end */
 			if (g->depth || draw(g, 3))
