@@ -1646,7 +1646,7 @@ static void report(const struct krt_kernel_flow *f, struct ev *e, const struct p
 {
 	const struct aval *v = a->addr == NO_SLOT ? &top : &e->p->val[a->addr];
 	struct krt_flow_range r = { .kind = a->kind, .width = a->width, .slot = KRT_FLOW_NO_SLOT };
-	int64_t lo, hi;
+	int64_t lo, hi, first, last;
 	uint64_t plo, phi;
 
 	for (uint32_t i = 0; i < a->nconds; i++) {
@@ -1713,6 +1713,12 @@ static void report(const struct krt_kernel_flow *f, struct ev *e, const struct p
 		}
 	}
 	shape(e, v, &r);
+	/* Rows start where the value does, not where it was cut. */
+	if (!hull(e, v, &first, &last) || first != lo) {
+		r.pitch = r.row = r.hi - r.lo;
+		r.rows = 1;
+		r.stride = r.width;
+	}
 	if (proven(e, a, &plo, &phi)) {
 		uint64_t off = r.slot == KRT_FLOW_NO_SLOT
 				       ? (uint64_t)(FAKE + r.global * FAKE_SIZE + FAKE_SIZE / 2)
