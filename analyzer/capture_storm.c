@@ -10,6 +10,7 @@
  * graph.
  */
 #include "engine_int.h"
+#include "mix.h"
 #include "graph.h"
 #include "../interposer/cuabi.h"
 
@@ -55,21 +56,15 @@ struct krt_storm_exec {
 	UT_hash_handle hh;
 };
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
-	return h * 0xff51afd7ed558ccdull ^ h >> 29;
-}
-
 /* --- digests ------------------------------------------------------------------------- */
 
 /* A word that lies in memory is an address, any other a value. */
 static void word(struct krt_engine *e, struct digest *d, uint64_t v)
 {
 	if (v && (krt_mem_at(&e->mem, v) || krt_mem_freed_at(&e->mem, v)))
-		d->addresses = mix(d->addresses, v);
+		d->addresses = krt_mix(d->addresses, v);
 	else
-		d->values = mix(d->values, v);
+		d->values = krt_mix(d->values, v);
 }
 
 static void digest_kernel(struct krt_engine *e, struct digest *d, const char *p, uint32_t len)
@@ -84,10 +79,10 @@ static void digest_kernel(struct krt_engine *e, struct digest *d, const char *p,
 	len -= (uint32_t)(sizeof(k) + sizeof(h));
 	d->kernel = h.kernel;
 	d->size = (uint64_t)k.grid[0] * k.grid[1] * k.grid[2] * k.block[0] * k.block[1] * k.block[2];
-	d->shape = mix(d->shape, h.kernel ? h.kernel : k.func);
+	d->shape = krt_mix(d->shape, h.kernel ? h.kernel : k.func);
 	for (unsigned i = 0; i < 3; i++)
-		d->shape = mix(mix(d->shape, k.grid[i]), k.block[i]);
-	d->shape = mix(mix(d->shape, k.shared), k.coop);
+		d->shape = krt_mix(krt_mix(d->shape, k.grid[i]), k.block[i]);
+	d->shape = krt_mix(krt_mix(d->shape, k.shared), k.coop);
 	if (h.len == KRT_PARAMS_UNKNOWN || h.len > len)
 		return;
 	for (uint32_t at = 0; at < h.len; at += 8) {
@@ -103,12 +98,12 @@ static void digest_copy(struct digest *d, const void *p)
 
 	memcpy(&m, p, sizeof(m));
 	d->size = m.WidthInBytes * (m.Height ? m.Height : 1) * (m.Depth ? m.Depth : 1);
-	d->shape = mix(mix(mix(d->shape, m.WidthInBytes), m.Height), m.Depth);
-	d->shape = mix(mix(d->shape, m.srcMemoryType), m.dstMemoryType);
-	d->addresses = mix(mix(d->addresses, (uintptr_t)m.srcHost), m.srcDevice);
-	d->addresses = mix(mix(d->addresses, (uintptr_t)m.dstHost), m.dstDevice);
-	d->addresses = mix(mix(d->addresses, m.srcXInBytes), m.dstXInBytes);
-	d->addresses = mix(mix(d->addresses, m.srcY), m.dstY);
+	d->shape = krt_mix(krt_mix(krt_mix(d->shape, m.WidthInBytes), m.Height), m.Depth);
+	d->shape = krt_mix(krt_mix(d->shape, m.srcMemoryType), m.dstMemoryType);
+	d->addresses = krt_mix(krt_mix(d->addresses, (uintptr_t)m.srcHost), m.srcDevice);
+	d->addresses = krt_mix(krt_mix(d->addresses, (uintptr_t)m.dstHost), m.dstDevice);
+	d->addresses = krt_mix(krt_mix(d->addresses, m.srcXInBytes), m.dstXInBytes);
+	d->addresses = krt_mix(krt_mix(d->addresses, m.srcY), m.dstY);
 }
 
 static void digest_of(struct krt_engine *e, const struct krt_gnode *n, struct digest *d)
@@ -117,7 +112,7 @@ static void digest_of(struct krt_engine *e, const struct krt_gnode *n, struct di
 	uint64_t v[2];
 
 	d->type = n->type;
-	d->shape = mix(n->type, n->len);
+	d->shape = krt_mix(n->type, n->len);
 	if (!n->len)
 		return;
 	switch ((enum krt_gnode_type)n->type) {
@@ -130,24 +125,24 @@ static void digest_of(struct krt_engine *e, const struct krt_gnode *n, struct di
 	case KRT_GNODE_MEMSET:
 		memcpy(&m, n->payload, sizeof(m));
 		d->size = m.width * m.elementSize * (m.height ? m.height : 1);
-		d->shape = mix(mix(mix(d->shape, m.width), m.height), m.elementSize);
-		d->values = mix(d->values, m.value);
-		d->addresses = mix(d->addresses, m.dst);
+		d->shape = krt_mix(krt_mix(krt_mix(d->shape, m.width), m.height), m.elementSize);
+		d->values = krt_mix(d->values, m.value);
+		d->addresses = krt_mix(d->addresses, m.dst);
 		break;
 	case KRT_GNODE_HOST:
 		memcpy(v, n->payload, sizeof(v));
-		d->shape = mix(d->shape, v[0]);
-		d->addresses = mix(d->addresses, v[1]);
+		d->shape = krt_mix(d->shape, v[0]);
+		d->addresses = krt_mix(d->addresses, v[1]);
 		break;
 	case KRT_GNODE_MEM_ALLOC:
 		memcpy(v, n->payload, sizeof(v));
 		d->size = v[1];
-		d->shape = mix(d->shape, v[1]);
-		d->addresses = mix(d->addresses, v[0]);
+		d->shape = krt_mix(d->shape, v[1]);
+		d->addresses = krt_mix(d->addresses, v[0]);
 		break;
 	case KRT_GNODE_MEM_FREE:
 		memcpy(v, n->payload, sizeof(*v));
-		d->addresses = mix(d->addresses, v[0]);
+		d->addresses = krt_mix(d->addresses, v[0]);
 		break;
 	case KRT_GNODE_BATCH_MEM_OP:
 		for (uint32_t at = 8; at + 8 <= n->len; at += 8) {
@@ -185,13 +180,13 @@ static struct digest *digests(struct krt_engine *e, const struct krt_graph_image
 			d[i] = one;
 			continue;
 		}
-		d[n].shape = mix(d[n].shape, one.shape);
-		d[n].values = mix(d[n].values, one.values);
-		d[n].addresses = mix(d[n].addresses, one.addresses);
+		d[n].shape = krt_mix(d[n].shape, one.shape);
+		d[n].values = krt_mix(d[n].values, one.values);
+		d[n].addresses = krt_mix(d[n].addresses, one.addresses);
 	}
 	d[n].type = KRT_GNODE_END;
 	for (uint32_t i = 0; i < g->edges; i++)
-		d[n].shape = mix(mix(d[n].shape, g->edge[i].from), g->edge[i].to);
+		d[n].shape = krt_mix(krt_mix(d[n].shape, g->edge[i].from), g->edge[i].to);
 	*count = n + 1;
 	return d;
 }
@@ -269,7 +264,7 @@ static void note_shape(struct krt_storm_site *s, const struct digest *d, uint32_
 	uint64_t h = n;
 
 	for (uint32_t i = 0; i < n; i++)
-		h = mix(h, d[i].shape);
+		h = krt_mix(h, d[i].shape);
 	for (unsigned i = 0; i < s->shapes; i++)
 		if (s->shape[i] == h)
 			return;

@@ -10,6 +10,7 @@
  * one before and at what else is in flight, never at its nodes.
  */
 #include "engine_int.h"
+#include "mix.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -643,12 +644,6 @@ static uint64_t lower(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
-	return h * 0xff51afd7ed558ccdull ^ h >> 29;
-}
-
 static bool settled(struct krt_engine *e, struct krt_footprint *f)
 {
 	if (!f->flight || !krt_order_settled(e->order, f->flight->stamp))
@@ -865,11 +860,12 @@ static void log_add(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 		    uint64_t end)
 {
 	struct krt_heap *heap = &e->heap;
-	uint64_t key = mix(mix(mix(0, (uint64_t)t->op->api << 32 | t->op->stack), t->op->kernel),
-			   krt_op_domain(t->op));
+	uint64_t key = krt_mix(0, (uint64_t)t->op->api << 32 | t->op->stack);
 	struct krt_glog *k;
 
-	key = mix(mix(mix(mix(key, t->mem->space->id), from), end), t->kind << 8 | t->know);
+	key = krt_mix(krt_mix(key, t->op->kernel), krt_op_domain(t->op));
+	key = krt_mix(krt_mix(key, t->mem->space->id), from);
+	key = krt_mix(krt_mix(key, end), t->kind << 8 | t->know);
 	HASH_FIND(hh, e->graphs.log, &key, sizeof(key), k);
 	if (k) { /* to the end of the list */
 		HASH_DELETE(hh, e->graphs.log, k);

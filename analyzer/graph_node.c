@@ -4,6 +4,7 @@
  * owners that its addresses have then.  See graph.h.
  */
 #include "engine_int.h"
+#include "mix.h"
 #include "../interposer/cuabi.h"
 
 #include <inttypes.h>
@@ -12,24 +13,6 @@
 #include <string.h>
 
 #define ROWS_MAX 4096 /* of one access that leaves its allocation */
-
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
-	return h * 0xff51afd7ed558ccdull ^ h >> 29;
-}
-
-static uint64_t mix_bytes(uint64_t h, const void *p, uint32_t len)
-{
-	uint64_t v;
-
-	for (uint32_t i = 0; i < len; i += 8) {
-		v = 0;
-		memcpy(&v, (const char *)p + i, len - i < 8 ? len - i : 8);
-		h = mix(h, v);
-	}
-	return mix(h, len);
-}
 
 /* --- owners ----------------------------------------------------------------------------- */
 
@@ -537,8 +520,8 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len,
 
 static uint64_t hash_shape(uint64_t h, const struct krt_shape *s)
 {
-	h = mix(mix(mix(h, s->addr), s->width), s->rows);
-	return mix(mix(mix(mix(h, s->pitch), s->slices), s->slice_pitch),
+	h = krt_mix(krt_mix(krt_mix(h, s->addr), s->width), s->rows);
+	return krt_mix(krt_mix(krt_mix(krt_mix(h, s->pitch), s->slices), s->slice_pitch),
 		   s->array ? s->array->handle : 0);
 }
 
@@ -546,7 +529,7 @@ static uint64_t hash_shape(uint64_t h, const struct krt_shape *s)
 static uint64_t hash_of(struct krt_engine *e, const struct krt_call *c, unsigned type,
 			const void *payload, uint32_t len)
 {
-	uint64_t h = mix(0, type);
+	uint64_t h = krt_mix(0, type);
 	struct krt_bytes params = {.data = payload, .len = len};
 	struct krt_kernel_params p;
 	struct krt_shape dst, src;
@@ -555,9 +538,10 @@ static uint64_t hash_of(struct krt_engine *e, const struct krt_call *c, unsigned
 	case KRT_GNODE_KERNEL:
 		if (!kernel_params(payload, len, &p))
 			return h;
-		h = mix_bytes(mix_bytes(mix(h, p.kernel), p.grid, sizeof(p.grid)), p.block,
-			      sizeof(p.block));
-		return p.known ? mix_bytes(h, p.bytes, p.len) : h;
+		h = krt_mix(h, p.kernel);
+		h = krt_mix_bytes(krt_mix_bytes(h, p.grid, sizeof(p.grid)), p.block,
+				  sizeof(p.block));
+		return p.known ? krt_mix_bytes(h, p.bytes, p.len) : h;
 	case KRT_GNODE_MEMCPY:
 		return krt_copy_node(e, c, &params, &dst, &src)
 			       ? hash_shape(hash_shape(h, &dst), &src)
@@ -568,7 +552,7 @@ static uint64_t hash_of(struct krt_engine *e, const struct krt_call *c, unsigned
 	case KRT_GNODE_CONDITIONAL:
 		return h;
 	default:
-		return mix_bytes(h, payload, len);
+		return krt_mix_bytes(h, payload, len);
 	}
 }
 

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "image_store.h"
+#include "mix.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -95,26 +96,6 @@ const char *krt_image_from_text(enum krt_image_from f)
 	};
 
 	return (unsigned)f < sizeof(text) / sizeof(*text) ? text[f] : "not known";
-}
-
-static uint64_t hash_of(const void *data, size_t len)
-{
-	const unsigned char *p = data;
-	uint64_t h = 0x9e3779b97f4a7c15ull ^ len, w;
-
-	for (; len >= 8; len -= 8, p += 8) {
-		memcpy(&w, p, 8);
-		h = (h ^ w) * 0xff51afd7ed558ccdull;
-		h ^= h >> 32;
-	}
-	if (len) {
-		w = 0;
-		memcpy(&w, p, len);
-		h = (h ^ w) * 0xff51afd7ed558ccdull;
-		h ^= h >> 32;
-	}
-	h *= 0xc4ceb9fe1a85ec53ull;
-	return h ^ h >> 29;
 }
 
 /* --- the store ------------------------------------------------------------------------ */
@@ -484,7 +465,7 @@ static void unit_keep(struct krt_image_store *s, struct unit *u, char *data, siz
 {
 	u->data = data;
 	u->len = len;
-	u->hash = hash_of(data, len);
+	u->hash = krt_mix_bytes(0, data, len);
 	s->unpacked += len;
 	lru_in(s, u);
 	while (s->unpacked > s->cfg.unpacked && s->oldest != u)
@@ -509,7 +490,7 @@ static bool name_add(struct unit *u, const char *name, size_t len)
 			return false;
 		u->names = more;
 	}
-	u->names[u->nnames++] = hash_of(name, len);
+	u->names[u->nnames++] = krt_mix_bytes(0, name, len);
 	return true;
 }
 
@@ -777,7 +758,7 @@ static bool from_folder(struct krt_image_store *s, const char *name, uint64_t ke
 int krt_image_store_text(struct krt_image_store *s, unsigned process, const uint32_t *ids, uint32_t n,
 			 const char *kernel, uint32_t arch, struct krt_image_text *out)
 {
-	uint64_t name = hash_of(kernel, strlen(kernel));
+	uint64_t name = krt_mix_bytes(0, kernel, strlen(kernel));
 	enum krt_image_result why = KRT_IMAGE_NONE;
 	unsigned tries = TRIES_MAX;
 

@@ -6,6 +6,7 @@
  * becomes a new finding.  Texts are made once a finding, not once a pair.
  */
 #include "engine_int.h"
+#include "mix.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,17 +15,11 @@
 
 #define COVERS_MAX 256 /* uses of one free that are looked at for a later one on their stream */
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
-	return h * 0xff51afd7ed558ccdull ^ h >> 29;
-}
-
 static uint64_t mix_text(uint64_t h, const char *s)
 {
 	for (; s && *s; s++)
 		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
-	return mix(h, 0);
+	return krt_mix(h, 0);
 }
 
 /* --- gathering ------------------------------------------------------------------ */
@@ -459,7 +454,7 @@ static void reuse_facts(const struct krt_pair *p, const struct krt_block *b, str
 
 static uint64_t op_key(uint64_t h, const struct krt_op_info *op)
 {
-	return op ? mix(mix(mix(h, op->api), op->stack), op->kernel) : mix(h, 0);
+	return op ? krt_mix(krt_mix(krt_mix(h, op->api), op->stack), op->kernel) : krt_mix(h, 0);
 }
 
 static uint64_t op_print(const struct krt_engine *e, uint64_t h, const struct krt_op_info *op)
@@ -468,7 +463,7 @@ static uint64_t op_print(const struct krt_engine *e, uint64_t h, const struct kr
 		op && op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
 
 	if (!op)
-		return mix(h, 0);
+		return krt_mix(h, 0);
 	h = mix_text(h, krt_api_text(op->api));
 	return k ? mix_text(h, k->name) : h;
 }
@@ -486,13 +481,14 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	struct krt_facts facts = {.rule = p->rule, .confidence = p->confidence, .view = p->view};
 	const struct krt_block *b = block_of_pair(e, p);
 	struct krt_found *f;
-	uint64_t key = mix(0, p->rule), print;
+	uint64_t key = krt_mix(0, p->rule), print;
 
 	key = op_key(op_key(key, p->cur), p->prev);
 	if (b)
-		key = mix(mix(key, b->made.api), b->made.stack);
+		key = krt_mix(krt_mix(key, b->made.api), b->made.stack);
 	else if (p->mem)
-		key = mix(mix(mix(key, p->mem->kind), p->mem->made.api), p->mem->made.stack);
+		key = krt_mix(krt_mix(krt_mix(key, p->mem->kind), p->mem->made.api),
+			      p->mem->made.stack);
 	f = admit(e, key, p->rule, p->confidence, p->view);
 	if (!f)
 		return;
@@ -570,13 +566,13 @@ void krt_find_life(struct krt_engine *e, const struct krt_facts *facts,
 {
 	enum krt_level level;
 	struct krt_found *f;
-	uint64_t key = mix(mix(mix(0, facts->rule), shape->current.stack_id),
+	uint64_t key = krt_mix(krt_mix(krt_mix(0, facts->rule), shape->current.stack_id),
 			   shape->previous.stack_id),
 		 print, count;
 
 	key = mix_text(mix_text(key, facts->cur.api), facts->prev.api);
 	key = mix_text(key, shape->buffer.allocated_by);
-	key = mix(key, facts->note);
+	key = krt_mix(key, facts->note);
 	f = admit(e, key, facts->rule, facts->confidence, facts->view);
 	if (!f)
 		return;
