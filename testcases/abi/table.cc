@@ -70,10 +70,6 @@ static void check(const char *symbol, shape s, unsigned argc, const arg *a)
 		case KRT_ROLE_IN_LAUNCH: case KRT_ROLE_IN_LAUNCH_LIST: case KRT_ROLE_PARAMS: case KRT_ROLE_EXTRA:
 			break;
 		default:
-			/* of CUgraphNodeParams the beginning is enough */
-			if (!strncmp(symbol, "cuGraphAddNode", 14) && a[i].role == KRT_ROLE_IN_STRUCT &&
-			    a[i].width <= s.pointee[i])
-				break;
 			if (pointer && s.pointee[i] && s.pointee[i] != a[i].width)
 				fail(symbol, "bytes behind argument", i, a[i].width, s.pointee[i]);
 		}
