@@ -35,10 +35,21 @@ enum krt_knowledge {
 	KRT_KNOW_API,	     /* an argument of the call */
 	KRT_KNOW_ANNOTATION, /* krtsan_access() */
 	KRT_KNOW_KERNELS_FILE,
+	KRT_KNOW_LIBRARY, /* an argument of a library's call, of which the launch is a part */
+	KRT_KNOW_PTX,	  /* computed from the kernel's PTX for this launch */
+	KRT_KNOW_ROLE,	  /* the role is the PTX's, which bytes is not known */
+	KRT_KNOW_NAME,	  /* the role is that of the mangled name: pointer to const */
 	KRT_KNOW_POINTER, /* a plain pointer among the parameters */
 	KRT_KNOW_WORD,	  /* a word inside a larger parameter */
 	KRT_KNOW_REACH,	  /* in `past`: bytes behind a plain pointer, up to the end of its block */
 	KRT_KNOW_START,	  /* of blocks: such a word that is a block's first byte, among addresses alone and few */
+};
+
+/* Does the operation touch the bytes? */
+enum krt_sureness {
+	KRT_SURE_ALL,  /* every one of them */
+	KRT_SURE_SOME, /* none outside; inside, it depends on data which, or whether at all */
+	KRT_SURE_FROM, /* where it begins is known, not how far it goes */
 };
 
 struct krt_fgroup;

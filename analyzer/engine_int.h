@@ -17,6 +17,10 @@
  *   graph_input.c  inputs that a replay did not get
  *   rights.c  who may use what: contexts, devices, refused calls
  *   unfinished.c   copies that nothing waited for, exports to other processes
+ *   library.c    calls of cuBLAS, NCCL, ... and the launches inside them
+ *   shadow.c     pointers in device memory, as small copies put them there
+ *   variable.c   module variables as memory
+ *   descriptor.c tensor maps, textures and surfaces
  *   loaded.c  which images a module, library or kernel came from
  *   judge.c   pairs to findings
  *   site.c    call sites; waits that never met a record
@@ -373,9 +377,20 @@ uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c);
 /* One of more bytes that holds other words too has room for what nobody wrote. */
 #define KRT_MIXED_FROM 128
 struct krt_kernel_access {
-	uint64_t addr, len; /* len 0: a pointer of which nothing else is known */
-	unsigned kind;	    /* enum krt_access_kind */
+	/*
+	 * Rows of len bytes, pitch apart; in a row, pieces of width bytes, stride apart
+	 * from its beginning (equal, or 0: no gaps).  len 0: a pointer of which nothing
+	 * else is known.
+	 */
+	uint64_t addr, len;
+	uint64_t rows, pitch; /* rows 0 or 1: one */
+	uint64_t stride, width;
+	struct krt_mem *mem; /* a module's variable or an array: addr is an offset in it; NULL: an address */
+	uint64_t base;	     /* the pointer it was reached from: it stays within what that leads to; 0: none */
+	unsigned kind;	     /* enum krt_access_kind */
 	enum krt_knowledge know;
+	enum krt_sureness sure;
+	uint32_t param, offset; /* the word that held base: which parameter, where in it */
 	uint32_t within; /* bytes of the parameter that holds the pointer, 0: not from parameters */
 	bool pure;	 /* whose words are all addresses of memory, or 0 */
 };
@@ -649,6 +664,45 @@ const struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct 
 int krt_kernel_text(struct krt_engine *e, const struct krt_kernel_info *k, uint32_t device,
 		    struct krt_image_text *out);
 void krt_loaded_free(struct krt_engine *e);
+
+/* --- library.c --------------------------------------------------------------- */
+
+/*
+ * What the call of a modelled library that the thread is in (cuBLAS, NCCL, ...)
+ * reads and writes, fn for each.  False: it is in none, or its arguments were not
+ * understood.  What else a launch inside is given is workspace.
+ */
+bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_kernel_fn *fn,
+			  void *user);
+
+/* --- shadow.c ---------------------------------------------------------------- */
+
+/*
+ * The 8-byte words that device memory at addr holds, as far as a small copy from
+ * the host told and nothing may have changed them since; at most n.  Returns how
+ * many.  addr is a multiple of 8.
+ */
+size_t krt_shadow_read(struct krt_engine *e, uint64_t addr, uint64_t *words, size_t n);
+/* Something writes, or may write, keys [from, end) of mem's space. */
+void krt_shadow_clear(struct krt_engine *e, struct krt_mem *mem, uint64_t from, uint64_t end);
+
+/* --- variable.c -------------------------------------------------------------- */
+
+/*
+ * A variable of the module that the kernel is from, as memory of its own whether
+ * or not the program ever asked for its address.  NULL: not to be told, or no memory.
+ */
+struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info *k,
+			     const struct krt_stream_info *s, const char *name, uint64_t size);
+
+/* --- descriptor.c ------------------------------------------------------------- */
+
+/*
+ * What a tensor map (128 bytes, by content), a texture or a surface object leads to:
+ * shape is filled in.  False: such a one was not made before our eyes.
+ */
+bool krt_tensor_map(struct krt_engine *e, const void *map, struct krt_kernel_access *shape);
+bool krt_texture(struct krt_engine *e, uint64_t object, bool surface, struct krt_kernel_access *shape);
 
 /* --- pace.c ------------------------------------------------------------------ */
 

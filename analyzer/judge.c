@@ -129,6 +129,14 @@ const char *krt_know_text(unsigned know)
 		return "annotation";
 	case KRT_KNOW_KERNELS_FILE:
 		return "kernels-file";
+	case KRT_KNOW_LIBRARY:
+		return "library-model";
+	case KRT_KNOW_PTX:
+		return "ptx-range";
+	case KRT_KNOW_ROLE:
+		return "ptx-role";
+	case KRT_KNOW_NAME:
+		return "name-const";
 	case KRT_KNOW_POINTER:
 		return "scan";
 	case KRT_KNOW_WORD:
