@@ -233,7 +233,7 @@ bool krt_kernel_from_file(struct krt_engine *e, const struct krt_kernel_params *
 	if (!k)
 		return false;
 	if (!k->line_known) {
-		k->line = krt_kernels_find(e->cfg.kernels, k->name);
+		k->line = krt_kernels_find(e->cfg.kernels, k->name, k->param, k->nparams);
 		k->line_known = true;
 	}
 	if (!k->line)

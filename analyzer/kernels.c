@@ -48,13 +48,15 @@ struct access {
 struct krt_kernels_line {
 	struct krt_kernels_line *next;
 	unsigned number, n;
-	bool found;
+	bool found, synchronises;
 	char *pattern;
+	struct krt_kernels_file *file;
 	struct access *access;
 };
 
 struct krt_kernels_file {
 	struct krt_kernels_line *first, **end;
+	char *name;
 };
 
 /* --- parser --------------------------------------------------------------------------- */
@@ -468,6 +470,7 @@ void krt_kernels_free(struct krt_kernels_file *f)
 		f->first = l->next;
 		free_line(l);
 	}
+	free(f->name);
 	free(f);
 }
 
@@ -483,6 +486,11 @@ struct krt_kernels_file *krt_kernels_parse(const char *name, const char *text, s
 		return NULL;
 	}
 	f->end = &f->first;
+	f->name = strdup(name);
+	if (!f->name) {
+		fail(&p, "out of memory");
+		goto bad;
+	}
 	while (p.p < p.end) {
 		struct krt_kernels_line *l;
 
@@ -497,6 +505,7 @@ struct krt_kernels_file *krt_kernels_parse(const char *name, const char *text, s
 			fail(&p, "out of memory");
 			goto bad;
 		}
+		l->file = f;
 		*f->end = l;
 		f->end = &l->next;
 		if (!line_of(&p, l)) {
@@ -572,8 +581,11 @@ static bool glob(const char *pattern, const char *name)
 	return !*pattern;
 }
 
-const struct krt_kernels_line *krt_kernels_find(struct krt_kernels_file *f, const char *name)
+const struct krt_kernels_line *krt_kernels_find(struct krt_kernels_file *f, const char *name,
+						const struct krt_param *param, uint32_t nparams)
 {
+	(void)param;
+	(void)nparams;
 	if (!f || !name)
 		return NULL;
 	for (struct krt_kernels_line *l = f->first; l; l = l->next)
@@ -597,6 +609,16 @@ const struct krt_kernels_line *krt_kernels_unused(const struct krt_kernels_file 
 unsigned krt_kernels_number(const struct krt_kernels_line *line)
 {
 	return line->number;
+}
+
+bool krt_kernels_synchronises(const struct krt_kernels_line *line)
+{
+	return line->synchronises;
+}
+
+const char *krt_kernels_source(const struct krt_kernels_line *line)
+{
+	return line->file->name;
 }
 
 /* width bytes at off of a parameter, little endian; NULL or why not. */
@@ -689,8 +711,11 @@ static const char *resolve(const struct access *a, const struct krt_kernels_laun
 		return why;
 	if (!a->inside && l->param[a->arg].size != 8)
 		return "the parameter is no pointer";
+	out->base = out->addr;
 	out->role = a->role;
 	out->arg = a->arg;
+	out->offset = a->off;
+	out->sure = KRT_SURE_FROM;
 	out->len = out->addr ? 0 : UINT64_MAX;
 	if (!a->to.n)
 		return NULL;
@@ -709,6 +734,7 @@ static const char *resolve(const struct access *a, const struct krt_kernels_laun
 		return "a range ends beyond 64 bits";
 	out->addr += from;
 	out->len = to - from;
+	out->sure = KRT_SURE_ALL;
 	return NULL;
 }
 
@@ -728,7 +754,7 @@ static const char *resolve_all(const struct krt_kernels_line *line,
 const char *krt_kernels_why(const struct krt_kernels_line *line,
 			    const struct krt_kernels_launch *launch)
 {
-	struct krt_kernels_access a[ACCESSES];
+	struct krt_kernels_access a[ACCESSES] = {0};
 
 	return resolve_all(line, launch, a);
 }
@@ -737,7 +763,7 @@ enum krt_kernels_result krt_kernels_eval(const struct krt_kernels_line *line,
 					 const struct krt_kernels_launch *launch,
 					 krt_kernels_fn *fn, void *user)
 {
-	struct krt_kernels_access a[ACCESSES];
+	struct krt_kernels_access a[ACCESSES] = {0};
 
 	if (resolve_all(line, launch, a))
 		return KRT_KERNELS_USELESS;
@@ -751,7 +777,7 @@ enum krt_kernels_result krt_kernels_match(struct krt_kernels_file *f, const char
 					  const struct krt_kernels_launch *launch,
 					  krt_kernels_fn *fn, void *user)
 {
-	const struct krt_kernels_line *line = krt_kernels_find(f, name);
+	const struct krt_kernels_line *line = krt_kernels_find(f, name, launch->param, launch->nparams);
 
 	return line ? krt_kernels_eval(line, launch, fn, user) : KRT_KERNELS_NO_LINE;
 }

@@ -29,6 +29,7 @@
 #define KRT_KERNELS_H
 
 #include "../interposer/record.h"
+#include "access.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,16 +47,25 @@ struct krt_kernels_file *krt_kernels_parse(const char *name, const char *text, s
 					   char *err, size_t errlen);
 void krt_kernels_free(struct krt_kernels_file *f);
 
-/* Values as in krtsan.h. */
+/* Values as in krtsan.h; a role may be several of them. */
 #define KRT_KERNELS_READ   1u
 #define KRT_KERNELS_WRITE  2u
 #define KRT_KERNELS_ATOMIC 4u
 
 struct krt_kernels_access {
-	uint64_t addr; /* first byte */
-	uint64_t len;  /* bytes, > 0; 0 when the extent is not known (addr: the pointer itself) */
-	unsigned role; /* one of KRT_KERNELS_* */
-	unsigned arg;  /* which parameter */
+	/*
+	 * Rows of len bytes, pitch apart; in a row, pieces of width bytes, stride apart
+	 * (0: no gaps).  len 0: the extent is not known (FROM; addr is the pointer).
+	 */
+	uint64_t addr, len;
+	uint64_t rows, pitch; /* rows 0 or 1: one */
+	uint64_t stride, width;
+	uint64_t base;	    /* the pointer it is reached from */
+	unsigned role;	    /* of KRT_KERNELS_* */
+	unsigned arg;	    /* which parameter */
+	uint32_t offset;    /* of base in it */
+	enum krt_sureness sure;
+	bool loose; /* SOME: nothing outside is all that is known, the range is a limit and no finding's reason */
 };
 typedef void krt_kernels_fn(void *user, const struct krt_kernels_access *a);
 
@@ -72,10 +82,19 @@ enum krt_kernels_result {
 	KRT_KERNELS_USELESS, /* there is a line, but not for these parameters: see krt_kernels_why()
 			      */
 	KRT_KERNELS_DECLARED,
+	KRT_KERNELS_SILENT, /* there is a line, and it says nothing of accesses: other tiers do */
 };
 
-/* The line of a kernel, NULL: none.  Depends on the name alone: may be kept. */
-const struct krt_kernels_line *krt_kernels_find(struct krt_kernels_file *f, const char *name);
+/*
+ * The line of a kernel with these parameters (nparams KRT_PARAMS_UNKNOWN: not
+ * known), NULL: none.  Depends on name and layout alone: may be kept.
+ */
+const struct krt_kernels_line *krt_kernels_find(struct krt_kernels_file *f, const char *name,
+						const struct krt_param *param, uint32_t nparams);
+/* It synchronises through memory with what runs beside it. */
+bool krt_kernels_synchronises(const struct krt_kernels_line *line);
+/* The file the line stands in, as messages call it. */
+const char *krt_kernels_source(const struct krt_kernels_line *line);
 /* The next line behind `after` (NULL: from the first) that no find() came to; NULL: no more. */
 const struct krt_kernels_line *krt_kernels_unused(const struct krt_kernels_file *f,
 						  const struct krt_kernels_line *after);

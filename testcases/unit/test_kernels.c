@@ -16,6 +16,7 @@
 #define A 0x7f0000001000ull
 #define B 0x7f0000200000ull
 #define P 0x7f0000300000ull
+#define UNKNOWN KRT_PARAMS_UNKNOWN
 
 static struct {
 	struct krt_kernels_launch l;
@@ -188,10 +189,10 @@ Test(kernels, layout_of_the_file)
 	struct krt_kernels_file *f = parse(text);
 
 	cr_assert_not_null(f, "%s", t.err);
-	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "f")), 3);
-	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "g")), 4);
-	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "h")), 8);
-	cr_assert_null(krt_kernels_find(f, "i"));
+	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "f", NULL, UNKNOWN)), 3);
+	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "g", NULL, UNKNOWN)), 4);
+	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "h", NULL, UNKNOWN)), 8);
+	cr_assert_null(krt_kernels_find(f, "i", NULL, UNKNOWN));
 	krt_kernels_free(f);
 	match(text, "f");
 	is(0, A, 4, KRT_KERNELS_READ);
@@ -235,7 +236,7 @@ Test(kernels, useless)
 		cr_assert_eq(match(text, "f"), KRT_KERNELS_USELESS, "%s", text);
 		cr_assert_eq(t.n, 0);
 		f = parse(text);
-		cr_assert_str_eq(krt_kernels_why(krt_kernels_find(f, "f"), &t.l), u[i].why, "%s",
+		cr_assert_str_eq(krt_kernels_why(krt_kernels_find(f, "f", NULL, UNKNOWN), &t.l), u[i].why, "%s",
 				 text);
 		krt_kernels_free(f);
 	}
@@ -243,7 +244,7 @@ Test(kernels, useless)
 	cr_assert_eq(match("kernel f: arg 1 write [4, 4)", "f"), KRT_KERNELS_DECLARED);
 	cr_assert_eq(t.n, 0);
 	f = parse("kernel f: arg 1 read");
-	line = krt_kernels_find(f, "f");
+	line = krt_kernels_find(f, "f", NULL, UNKNOWN);
 	cr_assert_null(krt_kernels_why(line, &t.l));
 	t.l.len = 15;
 	cr_assert_str_eq(krt_kernels_why(line, &t.l), "the parameter buffer is too short");
@@ -254,7 +255,7 @@ Test(kernels, useless)
 	cr_assert_str_eq(krt_kernels_why(line, &t.l), "the parameters of the kernel are not known");
 	krt_kernels_free(f);
 	f = parse("kernel f: ignore");
-	cr_assert_null(krt_kernels_why(krt_kernels_find(f, "f"), &t.l),
+	cr_assert_null(krt_kernels_why(krt_kernels_find(f, "f", NULL, UNKNOWN), &t.l),
 		       "ignore needs no parameters");
 	krt_kernels_free(f);
 }
@@ -377,7 +378,7 @@ Test(kernels, files)
 	close(fd);
 	f = krt_kernels_load(path, t.err, sizeof(t.err));
 	cr_assert_not_null(f, "%s", t.err);
-	cr_assert_not_null(krt_kernels_find(f, "f"));
+	cr_assert_not_null(krt_kernels_find(f, "f", NULL, UNKNOWN));
 	krt_kernels_free(f);
 	unlink(path);
 	cr_assert_null(krt_kernels_load(path, t.err, sizeof(t.err)));
@@ -490,9 +491,9 @@ Test(kernels, lines_that_fit_nothing_are_told)
 	struct krt_kernels_file *f = krt_kernels_parse("t", text, sizeof(text) - 1, err, sizeof(err));
 
 	cr_assert(f, "%s", err);
-	cr_assert(krt_kernels_find(f, "abc"));
-	cr_assert_not(krt_kernels_find(f, "xyz"));
-	cr_assert(krt_kernels_find(f, "c"));
+	cr_assert(krt_kernels_find(f, "abc", NULL, UNKNOWN));
+	cr_assert_not(krt_kernels_find(f, "xyz", NULL, UNKNOWN));
+	cr_assert(krt_kernels_find(f, "c", NULL, UNKNOWN));
 	l = krt_kernels_unused(f, NULL);
 	cr_assert(l);
 	cr_assert_eq(krt_kernels_number(l), 2);
