@@ -42,6 +42,7 @@
 #include "memory.h"
 #include "objects.h"
 #include "order.h"
+#include "pattern.h"
 #include "semantics.h"
 #include "../rules/words.h"
 
@@ -426,6 +427,8 @@ struct krt_graph_touch {
 	struct krt_mem *mem;
 	unsigned kind; /* enum krt_access_kind */
 	enum krt_knowledge know;
+	enum krt_sureness sure;
+	const struct krt_pattern *pattern; /* of keys: gaps in what it touches; NULL: none */
 	const struct krt_touch *touch; /* NULL: ordered as its stream is */
 	bool forget;
 };

@@ -10,6 +10,7 @@
  * number beyond all real ones; nothing but additions may be done with it.
  */
 #include "flow_prog.h"
+#include "../pattern.h"
 #include <string.h>
 
 typedef __int128 wide;
@@ -81,13 +82,7 @@ static struct aval checked(const struct ev *e, struct aval v)
 
 static uint64_t gcd(uint64_t a, uint64_t b)
 {
-	while (b) {
-		uint64_t t = a % b;
-
-		a = b;
-		b = t;
-	}
-	return a;
+	return krt_gcd(a, b);
 }
 
 static uint64_t mag(int64_t x)
@@ -1759,20 +1754,20 @@ bool krt_flow_eval(struct krt_kernel_flow *f, const struct krt_flow_launch *l, k
 	return true;
 }
 
-/* Do the bytes [a, a + n) and [b, b + m), repeated every g bytes, meet? */
-static bool meet(uint64_t a, uint64_t n, uint64_t b, uint64_t m, uint64_t g)
+static struct krt_pattern pattern_of(const struct krt_flow_range *r)
 {
-	uint64_t d;
-
-	if (!g || n >= g || m >= g)
-		return true;
-	d = a % g <= b % g ? b % g - a % g : g - (a % g - b % g);
-	return d < n || d + m > g;
+	return (struct krt_pattern){.lo = r->lo,
+				    .hi = r->hi,
+				    .pitch = r->pitch,
+				    .row = r->row,
+				    .rows = r->rows,
+				    .stride = r->stride,
+				    .width = r->width};
 }
 
 bool krt_flow_overlap(const struct krt_flow_range *a, const struct krt_flow_range *b)
 {
-	uint64_t g;
+	struct krt_pattern x, y;
 
 	if ((a->slot == KRT_FLOW_NO_SLOT) != (b->slot == KRT_FLOW_NO_SLOT))
 		return false;
@@ -1780,16 +1775,7 @@ bool krt_flow_overlap(const struct krt_flow_range *a, const struct krt_flow_rang
 		return false;
 	if (a->whole || b->whole)
 		return true;
-	if (a->hi <= b->lo || b->hi <= a->lo)
-		return false;
-	g = gcd(a->rows > 1 ? a->pitch : 0, b->rows > 1 ? b->pitch : 0);
-	if (g && !meet(a->lo, a->row, b->lo, b->row, g))
-		return false;
-	if (a->stride > a->width || b->stride > b->width) {
-		g = gcd(g, gcd(a->stride > a->width || a->row > a->width ? a->stride : 0,
-			       b->stride > b->width || b->row > b->width ? b->stride : 0));
-		if (!meet(a->lo, a->width, b->lo, b->width, g))
-			return false;
-	}
-	return true;
+	x = pattern_of(a);
+	y = pattern_of(b);
+	return krt_pattern_meet(&x, &y);
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes with gaps between them: rows, and pieces within a row.  Of [lo, hi) only
+ * bytes of [lo + r * pitch, lo + r * pitch + row) for 0 <= r < rows, and in a row
+ * only pieces of `width` bytes, `stride` apart from the row's start.  No gaps: one
+ * row (rows 0 or 1), and stride no more than width.
+ */
+#ifndef KRT_PATTERN_H
+#define KRT_PATTERN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct krt_pattern {
+	uint64_t lo, hi;
+	uint64_t pitch, row, rows;
+	uint64_t stride, width;
+};
+
+static inline bool krt_pattern_gaps(const struct krt_pattern *p)
+{
+	return (p->rows > 1 && p->pitch > p->row) || p->stride > p->width;
+}
+
+static inline uint64_t krt_gcd(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t t = a % b;
+
+		a = b;
+		b = t;
+	}
+	return a;
+}
+
+/* Do the bytes [a, a + n) and [b, b + m), repeated every g bytes, meet? */
+static inline bool krt_pattern_repeat(uint64_t a, uint64_t n, uint64_t b, uint64_t m, uint64_t g)
+{
+	uint64_t d;
+
+	if (!g || n >= g || m >= g)
+		return true;
+	d = a % g <= b % g ? b % g - a % g : g - (a % g - b % g);
+	return d < n || d + m > g;
+}
+
+/* False: they surely have no byte in common. */
+static inline bool krt_pattern_meet(const struct krt_pattern *a, const struct krt_pattern *b)
+{
+	uint64_t g;
+
+	if (a->hi <= b->lo || b->hi <= a->lo)
+		return false;
+	g = krt_gcd(a->rows > 1 ? a->pitch : 0, b->rows > 1 ? b->pitch : 0);
+	if (g && !krt_pattern_repeat(a->lo, a->row, b->lo, b->row, g))
+		return false;
+	if (a->stride > a->width || b->stride > b->width) {
+		g = krt_gcd(
+			g, krt_gcd(a->stride > a->width || a->row > a->width ? a->stride : 0,
+				   b->stride > b->width || b->row > b->width ? b->stride : 0));
+		if (!krt_pattern_repeat(a->lo, a->width, b->lo, b->width, g))
+			return false;
+	}
+	return true;
+}
+
+#endif
