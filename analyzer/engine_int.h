@@ -48,6 +48,8 @@
 
 #define KRT_ARCH_DEVICES 64
 
+struct krt_flow_global; /* ptx/flow.h */
+
 /* A declared access that waits for its launch. */
 struct krt_declared {
 	uint64_t stream; /* the handle: 0 depends on the launch's context */
@@ -210,6 +212,8 @@ struct krt_engine {
 	struct krt_func_origin *origins;
 	struct krt_link *links, *linked; /* states by handle; images that a linker made by id */
 	uint32_t loads;
+	uint32_t nvariables; /* variable.c: of all loads; where the next one without an address goes */
+	uint64_t variable_next;
 	uint16_t arch[KRT_ARCH_DEVICES]; /* by device: 90 for compute capability 9.0; 0: not told */
 
 	struct krt_fresh *fresh; /* graph_input.c */
@@ -639,6 +643,10 @@ struct krt_loaded {
 	uint32_t n;
 	uint32_t *image;   /* ids of IMAGE records; what the linker was given comes last */
 	unsigned missing;  /* bit set of enum krt_image_missing: images that were not told */
+	bool library;	   /* its variables are one for each context */
+	bool merged;	   /* a linker made it of several files */
+	struct krt_origin made;
+	struct krt_variable *variables; /* variable.c */
 	UT_hash_handle hh;
 };
 /* A function's kernel, a kernel's library. */
@@ -658,7 +666,8 @@ struct krt_link {
 
 void krt_loaded_op(struct krt_engine *e, const struct krt_call *c);
 /* What the kernel's module was loaded from, as of now; NULL: not known. */
-const struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_kernel_info *k);
+struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_kernel_info *k);
+struct krt_loaded *krt_loaded_at(const struct krt_engine *e, uint64_t handle);
 /*
  * The PTX text that the kernel was made from, for a launch on a device; an enum
  * krt_image_result.  It stays until the next question, the answer until the
@@ -693,10 +702,17 @@ void krt_shadow_clear(struct krt_engine *e, struct krt_mem *mem, uint64_t from, 
 
 /*
  * A variable of the module that the kernel is from, as memory of its own whether
- * or not the program ever asked for its address.  NULL: not to be told, or no memory.
+ * or not the program ever asked for its address.  s: the stream of the launch, NULL:
+ * the context of the call in hand.  NULL: not to be told, or no memory.
  */
 struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info *k,
-			     const struct krt_stream_info *s, const char *name, uint64_t size);
+			     const struct krt_stream_info *s, const struct krt_flow_global *g);
+/* The program is told an address. */
+void krt_variable_told(struct krt_engine *e, const struct krt_call *c);
+/* A load is over; what is judged about the end of its memory comes before. */
+void krt_variables_drop(struct krt_engine *e, struct krt_loaded *l);
+#define KRT_VARIABLES_MAX 65536 /* beyond, and with longer names, they are not told */
+#define KRT_VARIABLE_NAME 4096
 
 /* --- descriptor.c ------------------------------------------------------------- */
 

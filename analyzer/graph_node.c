@@ -202,7 +202,7 @@ void krt_owner_buffer(const struct krt_owner *o, uint64_t from, uint64_t end, st
 	memset(b, 0, sizeof(*b));
 	b->kind = krt_mem_kind_name(o->kind);
 	b->name = o->name;
-	b->base = o->base;
+	b->base = o->base < KRT_VARIABLE_BASE ? o->base : 0;
 	b->size = o->size;
 	if (from < end) {
 		b->offset = o->kind == KRT_MEM_ARRAY ? from : from - o->base;

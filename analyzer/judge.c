@@ -164,7 +164,7 @@ void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t
 		b->name = krt_name_at(&e->mem, from);
 		return;
 	}
-	b->base = m->node.key;
+	b->base = krt_mem_unplaced(m) ? 0 : m->node.key;
 	b->size = m->size;
 	if (m->kind != KRT_MEM_ARRAY) {
 		b->name = krt_name_at(&e->mem, from < end ? from : m->node.key);
@@ -208,7 +208,9 @@ void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len)
 {
 	int n;
 
-	if (b->name)
+	if (b->name && !strcmp(b->kind, krt_mem_kind_name(KRT_MEM_GLOBAL)))
+		n = snprintf(buf, len, "%s \"%s\"", b->kind, b->name);
+	else if (b->name)
 		n = snprintf(buf, len, "%s buffer \"%s\"", b->kind, b->name);
 	else
 		n = snprintf(buf, len, "%s buffer 0x%" PRIx64, b->kind, b->base);
@@ -401,6 +403,8 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 	out->sequence = op->seq;
 	if (p->from < p->end) {
 		out->range_base = p->from;
+		if (p->mem && krt_mem_unplaced(p->mem))
+			out->range_base -= p->mem->node.key;
 		out->range_len = p->end - p->from;
 	}
 	out->knowledge = krt_know_text(know);
@@ -497,6 +501,8 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	else if (p->mem)
 		key = krt_mix(krt_mix(krt_mix(key, p->mem->kind), p->mem->made.api),
 			      p->mem->made.stack);
+	if (p->mem && p->mem->variable) /* one load makes many */
+		key = mix_text(key, krt_name_at(&e->mem, p->mem->node.key));
 	f = admit(e, key, p->rule, p->confidence, p->view);
 	if (!f)
 		return;

@@ -135,23 +135,6 @@ static void array_alias(struct krt_engine *e, const struct krt_call *c)
 	a->part = c->number[0];
 }
 
-static void module_global(struct krt_engine *e, const struct krt_call *c)
-{
-	struct krt_mem *m = krt_mem_base(&e->mem, c->out_addr);
-
-	/* asked for again and again: one allocation with the module's life */
-	if (!c->out_addr || !c->out_size ||
-	    (m && m->kind == KRT_MEM_GLOBAL && m->size == c->out_size))
-		return;
-	m = krt_mem_add(&e->mem, c->out_addr, c->out_size, KRT_MEM_GLOBAL, NULL, 0, c);
-	if (!m)
-		return;
-	m->handle = c->module;
-	m->ctx = krt_call_context(e, c);
-	if (c->string.data)
-		krt_name_set(&e->mem, c->out_addr, c->out_size, c->string.data, c->string.len);
-}
-
 static void imported(struct krt_engine *e, const struct krt_call *c, uint64_t size)
 {
 	struct krt_mem *m = krt_mem_base(&e->mem, c->out_addr);
@@ -366,17 +349,37 @@ static void mem_close(struct krt_engine *e, const struct krt_call *c)
 	krt_op_unref(&e->heap, op);
 }
 
+/*
+ * A module's variables end with it.  Whether the unload waits for its kernels is
+ * stated nowhere, so that one still running is likely a mistake, not surely.
+ */
 static void module_end(struct krt_engine *e, const struct krt_call *c)
 {
+	struct krt_op_info *op = NULL;
 	struct krt_node *next;
 
+	krt_host_edge(e, c, krt_sem_of_op(c->op), NULL, NULL, NULL, krt_call_context(e, c));
 	for (struct krt_node *n = krt_tree_first(&e->mem.live); n; n = next) {
 		struct krt_mem *m = krt_entry(n, struct krt_mem, node);
 
 		next = krt_tree_next(n);
-		if (m->kind == KRT_MEM_GLOBAL && m->handle == c->module)
-			krt_mem_drop(&e->mem, m);
+		if (!m->variable || m->handle != c->module)
+			continue;
+		op = op ? op : free_op(e, c, NULL);
+		if (!op)
+			return;
+		if (!m->alias)
+			krt_touch_free(e, op, NULL, m, KRT_RULE_FREE_IN_USE);
+		else if (m->owner && e->judge && !e->exiting)
+			krt_graph_free(e, op, NULL, m, KRT_RULE_FREE_IN_USE);
+		for (uint32_t i = 1; i < e->pairs; i++)
+			if (e->pair[i].cur == op && e->pair[i].confidence == KRT_CERTAIN)
+				e->pair[i].confidence = KRT_LIKELY;
+		krt_pairs_flush(e);
+		krt_mem_drop(&e->mem, m);
 	}
+	if (op)
+		krt_op_unref(&e->heap, op);
 }
 
 /* What goes with a context: not mappings, not pool memory. */
@@ -509,7 +512,7 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 		array_alias(e, c);
 		break;
 	case KRT_OP_MODULE_GLOBAL:
-		module_global(e, c);
+		krt_variable_told(e, c);
 		break;
 	case KRT_OP_IPC_MEM_OPEN:
 		imported(e, c, 0);

@@ -115,7 +115,7 @@ static void link_complete(struct krt_engine *e, const struct krt_call *c)
 
 /* --- loads ---------------------------------------------------------------------------- */
 
-static struct krt_loaded *loaded_find(const struct krt_engine *e, uint64_t handle)
+struct krt_loaded *krt_loaded_at(const struct krt_engine *e, uint64_t handle)
 {
 	struct krt_loaded *l;
 
@@ -126,6 +126,8 @@ static struct krt_loaded *loaded_find(const struct krt_engine *e, uint64_t handl
 static void loaded_drop(struct krt_engine *e, struct krt_loaded *l)
 {
 	struct krt_heap *heap = &e->heap;
+
+	krt_variables_drop(e, l);
 	HASH_DELETE(hh, e->loaded, l);
 	krt_heap_free(heap, l->image, l->n * sizeof(*l->image));
 	krt_heap_free(heap, l, sizeof(*l));
@@ -134,9 +136,10 @@ static void loaded_drop(struct krt_engine *e, struct krt_loaded *l)
 static void load(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_heap *heap = &e->heap;
-	struct krt_loaded *l = loaded_find(e, c->out_handle);
+	struct krt_loaded *l = krt_loaded_at(e, c->out_handle);
 	uint32_t *list = NULL, n = 0, cap = 0;
 	unsigned missing = 0;
+	bool merged = false;
 	struct krt_link *link, *tmp;
 
 	if (l) /* unloaded unseen */
@@ -153,19 +156,27 @@ static void load(struct krt_engine *e, const struct krt_call *c)
 	}
 	for (uint32_t i = 0, given = n; i < given; i++) {
 		link = link_find(e->linked, list[i]);
+		merged |= link && link->n > 1;
 		if (link && !add_ids(heap, &list, &n, &cap, link->image, link->n))
 			goto out;
 	}
-	HASH_ITER (hh, e->links, link, tmp)
-		if (c->image && c->image - link->out < link->size &&
-		    !add_ids(heap, &list, &n, &cap, link->image, link->n))
+	HASH_ITER (hh, e->links, link, tmp) {
+		if (!c->image || c->image - link->out >= link->size)
+			continue;
+		merged |= link->n > 1;
+		if (!add_ids(heap, &list, &n, &cap, link->image, link->n))
 			goto out;
+	}
 	l = krt_heap_alloc(heap, sizeof(*l));
 	if (!l)
 		goto out;
 	l->handle = c->out_handle;
 	l->serial = ++e->loads;
 	l->missing = missing;
+	l->library = c->op == KRT_OP_LIBRARY_LOAD;
+	l->merged = merged;
+	l->made = (struct krt_origin){
+		.api = c->rec->api, .stack = c->rec->stack, .seq = c->rec->t0};
 	l->image = krt_heap_alloc(heap, n * sizeof(*l->image));
 	if (l->image) {
 		l->n = n;
@@ -214,15 +225,15 @@ static void function(struct krt_engine *e, uint64_t handle, uint64_t from)
 		krt_heap_free(heap, o, sizeof(*o));
 }
 
-const struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_kernel_info *k)
+struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_kernel_info *k)
 {
-	struct krt_loaded *l = k->module ? loaded_find(e, k->module) : NULL;
+	struct krt_loaded *l = k->module ? krt_loaded_at(e, k->module) : NULL;
 	uint64_t at = k->func;
 
 	/* function, its kernel, its library or module */
 	for (unsigned i = 0; !l && i < 2 && at; i++) {
 		at = origin_of(e, at);
-		l = at ? loaded_find(e, at) : NULL;
+		l = at ? krt_loaded_at(e, at) : NULL;
 	}
 	return l;
 }
@@ -252,7 +263,7 @@ void krt_loaded_op(struct krt_engine *e, const struct krt_call *c)
 		break;
 	case KRT_OP_MODULE_UNLOAD:
 	case KRT_OP_LIBRARY_UNLOAD:
-		l = loaded_find(e, c->module);
+		l = krt_loaded_at(e, c->module);
 		if (l)
 			loaded_drop(e, l);
 		break;

@@ -35,7 +35,7 @@ struct krt_owner; /* graph.h: a life of memory that some graph node names */
 	X(POOL, "pool")	    /* stream-ordered */                                                   \
 	X(MAPPED, "mapped") /* cuMemMap */                                                         \
 	X(ARRAY, "array")                                                                          \
-	X(GLOBAL, "global")	/* of a module */                                                  \
+	X(GLOBAL, "variable")	/* of a module */                                                  \
 	X(IMPORTED, "imported") /* from another process or API */                                  \
 	X(UNKNOWN, "unknown")	/* device memory seen for the first time */
 
@@ -98,6 +98,7 @@ struct krt_mem {
 	struct krt_op_info *alloc_op, *free_op; /* NULL: none */
 	bool alias; /* a second address (device pointer of pinned memory) */
 	bool imported;
+	bool variable; /* of a module; handle: of it */
 	bool sync_memops;
 	bool free_external; /* freed on a stream whose order is not fully seen */
 	bool of_graph;	    /* freed: a graph had allocated it, and may again */
@@ -171,6 +172,16 @@ struct krt_name {
 	uint64_t size;
 	char *text;
 };
+
+/*
+ * Variables of modules that the program was never told an address of lie from here
+ * on: no address of CUDA's, and no number that parameters hold.
+ */
+#define KRT_VARIABLE_BASE 0xfff74b0000000000ull
+static inline bool krt_mem_unplaced(const struct krt_mem *m)
+{
+	return m->variable && m->node.key >= KRT_VARIABLE_BASE;
+}
 
 #define KRT_FREED_MAX 4096
 #define KRT_ENDED_MAX 65536 /* blocks that ended */

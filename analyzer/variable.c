@@ -1,12 +1,222 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Variables of modules as memory.
+ * Variables of modules as memory: one for each load of a module; of a library one
+ * for each context that uses it, the primary context standing for its device.
+ *
+ * A kernel reaches a variable by its name, the program by an address that it may
+ * never ask for.  Until it does, the variable lies at an address of our own, where
+ * nothing else can be; the address that the program is told then leads to the same
+ * space.  Named are those that a kernel touches or the program asks for.
+ *
+ * A load keeps its variables by place and name (struct krt_loaded); the memory
+ * itself may end without it (a context is reset) and is found by its address.
  */
 #include "engine_int.h"
+#include "ptx/flow.h"
+
+#include <string.h>
+
+#define FIRST KRT_VARIABLE_BASE
+#define LAST  (FIRST + (1ull << 46))
+
+#define ANYWHERE 0 /* a module has one context; managed variables lie in all */
+
+struct krt_variable {
+	uint64_t addr;
+	uint32_t serial; /* of the memory: another one there is not this variable */
+	uint32_t len;	 /* of the key */
+	UT_hash_handle hh;
+	char key[]; /* place, then the name */
+};
+
+struct key {
+	uint32_t len;
+	char bytes[8 + KRT_VARIABLE_NAME];
+};
+
+static uint64_t place_of(const struct krt_loaded *l, const struct krt_context_info *ctx)
+{
+	if (!l->library || !ctx)
+		return ANYWHERE;
+	return ctx->primary || ctx->green ? 1ull << 32 | ctx->device : (uint64_t)ctx->id + 1;
+}
+
+static bool make_key(struct key *k, uint64_t place, const char *name, size_t len)
+{
+	if (!len || len > KRT_VARIABLE_NAME)
+		return false;
+	memcpy(k->bytes, &place, 8);
+	memcpy(k->bytes + 8, name, len);
+	k->len = 8 + (uint32_t)len;
+	return true;
+}
+
+static void drop(struct krt_engine *e, struct krt_loaded *l, struct krt_variable *v)
+{
+	struct krt_heap *heap = &e->heap;
+
+	HASH_DELETE(hh, l->variables, v);
+	e->nvariables--;
+	krt_heap_free(heap, v, sizeof(*v) + v->len);
+}
+
+static struct krt_mem *memory_of(struct krt_engine *e, const struct krt_variable *v)
+{
+	struct krt_mem *m = krt_mem_base(&e->mem, v->addr);
+
+	return m && m->serial == v->serial ? m : NULL;
+}
+
+/* NULL, or its memory lives. */
+static struct krt_variable *find(struct krt_engine *e, struct krt_loaded *l, const struct key *k)
+{
+	struct krt_variable *v;
+
+	HASH_FIND(hh, l->variables, k->bytes, k->len, v);
+	if (!v || memory_of(e, v))
+		return v;
+	drop(e, l, v);
+	return NULL;
+}
+
+static void keep(struct krt_engine *e, struct krt_loaded *l, const struct key *k,
+		 const struct krt_mem *m)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_variable *v = find(e, l, k);
+
+	if (!v) {
+		if (e->nvariables >= KRT_VARIABLES_MAX)
+			return;
+		v = krt_heap_alloc(heap, sizeof(*v) + k->len);
+		if (!v)
+			return;
+		v->len = k->len;
+		memcpy(v->key, k->bytes, k->len);
+		HASH_ADD_KEYPTR(hh, l->variables, v->key, v->len, v);
+		if (!v->hh.tbl) {
+			krt_heap_free(heap, v, sizeof(*v) + v->len);
+			return;
+		}
+		e->nvariables++;
+	}
+	v->addr = m->node.key;
+	v->serial = m->serial;
+}
+
+static struct krt_mem *add(struct krt_engine *e, const struct krt_loaded *l, uint64_t addr,
+			   uint64_t size, enum krt_mem_kind kind, struct krt_mem *same,
+			   const char *name, size_t len)
+{
+	struct krt_mem *m = krt_mem_add(&e->mem, addr, size, kind, same ? same->space : NULL,
+					same ? same->space_off : 0, l ? NULL : e->call);
+
+	if (!m)
+		return NULL;
+	m->variable = true;
+	if (l) {
+		m->made = l->made;
+		m->handle = l->handle;
+	}
+	krt_name_set(&e->mem, addr, size, name, len);
+	return m;
+}
 
 struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info *k,
-			     const struct krt_stream_info *s, const char *name, uint64_t size)
+			     const struct krt_stream_info *s, const struct krt_flow_global *g)
 {
-	(void)e, (void)k, (void)s, (void)name, (void)size;
-	return NULL;
+	struct krt_loaded *l = krt_loaded_of(e, k);
+	struct krt_context_info *ctx = s ? s->ctx : e->call ? krt_call_context(e, e->call) : NULL;
+	size_t len = strnlen(g->name, KRT_VARIABLE_NAME + 1);
+	struct krt_variable *v = NULL;
+	uint64_t room = (g->size + 511) & ~255ull;
+	struct krt_mem *m;
+	struct key key;
+
+	/* of those of one name that a linker was given, which one is meant is not known */
+	if (!l || !ctx || (g->local && l->merged))
+		return NULL;
+	if (!make_key(&key, ANYWHERE, g->name, len))
+		return NULL;
+	if (g->managed)
+		v = find(e, l, &key);
+	if (!v && place_of(l, ctx) != ANYWHERE) {
+		struct key here;
+
+		make_key(&here, place_of(l, ctx), g->name, len);
+		v = find(e, l, &here);
+		if (!g->managed)
+			key = here;
+	} else if (!v) {
+		v = find(e, l, &key);
+	}
+	m = v ? memory_of(e, v) : NULL;
+	if (m) {
+		if (g->managed && m->kind == KRT_MEM_GLOBAL && !m->owner)
+			m->kind = KRT_MEM_MANAGED;
+		return m;
+	}
+	/* an array whose length another file tells */
+	if (!g->size || g->size > 1ull << 40 || e->nvariables >= KRT_VARIABLES_MAX)
+		return NULL;
+	if (!e->variable_next)
+		e->variable_next = FIRST;
+	if (room > LAST - e->variable_next)
+		return NULL;
+	m = add(e, l, e->variable_next, g->size, g->managed ? KRT_MEM_MANAGED : KRT_MEM_GLOBAL, NULL,
+		g->name, len);
+	if (!m)
+		return NULL;
+	e->variable_next += room;
+	m->ctx = ctx;
+	keep(e, l, &key, m);
+	return m;
+}
+
+void krt_variable_told(struct krt_engine *e, const struct krt_call *c)
+{
+	struct krt_mem *m = krt_mem_base(&e->mem, c->out_addr), *old = NULL;
+	struct krt_context_info *ctx = krt_call_context(e, c);
+	struct krt_loaded *l = krt_loaded_at(e, c->module);
+	size_t len = c->string.data ? strnlen(c->string.data, c->string.len) : 0;
+	struct krt_variable *v = NULL;
+	struct key key = {0};
+
+	/* asked for again and again: one allocation with the module's life */
+	if (!c->out_addr || !c->out_size ||
+	    (m && m->variable && m->handle == c->module && m->size == c->out_size))
+		return;
+	if (l && make_key(&key, ANYWHERE, c->string.data, len)) {
+		v = find(e, l, &key);
+		if (!v && place_of(l, ctx) != ANYWHERE) {
+			make_key(&key, place_of(l, ctx), c->string.data, len);
+			v = find(e, l, &key);
+		}
+		old = v ? memory_of(e, v) : NULL;
+	}
+	if (old && c->out_addr < old->node.key + old->size && old->node.key < c->out_addr + c->out_size)
+		old = NULL; /* it ends below: something told a wrong size */
+	m = add(e, l, c->out_addr, c->out_size, old ? old->kind : KRT_MEM_GLOBAL, old,
+		c->string.data, len);
+	if (!m)
+		return;
+	m->handle = c->module;
+	m->ctx = old ? old->ctx : ctx;
+	if (old)
+		old->alias = true;
+	if (key.len)
+		keep(e, l, &key, m);
+}
+
+void krt_variables_drop(struct krt_engine *e, struct krt_loaded *l)
+{
+	struct krt_variable *v, *tmp;
+	struct krt_mem *m;
+
+	HASH_ITER (hh, l->variables, v, tmp) {
+		m = memory_of(e, v);
+		if (m)
+			krt_mem_drop(&e->mem, m);
+		drop(e, l, v);
+	}
 }

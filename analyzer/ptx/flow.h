@@ -61,6 +61,8 @@ struct krt_flow_global {
 	uint64_t size;
 	uint8_t role, through;
 	bool constant;     /* .const */
+	bool managed;      /* .attribute(.managed) */
+	bool local;        /* another file may have one of this name */
 };
 
 struct krt_flow_info {

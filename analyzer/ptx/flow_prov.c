@@ -918,7 +918,9 @@ void flow_roles(struct flow *fl)
 						      .size = g->var->size,
 						      .role = g->role,
 						      .through = g->through,
-						      .constant = g->var->space == PTX_SPACE_CONST};
+						      .constant = g->var->space == PTX_SPACE_CONST,
+						      .managed = g->var->managed,
+						      .local = g->var->linkage == PTX_LINK_LOCAL};
 	}
 	info->slots = slots;
 	info->nslots = r.slots.n;
