@@ -30,33 +30,7 @@ later() {
 	while [ "$(jobs -pr | wc -l)" -ge "${JOBS:-12}" ]; do wait -n; done
 	"$@" >"$OUT/$n.line" 2>&1 &
 }
-summary() { # report, wanted: `silent`, or rule[/level]
-	python3 - "$1" "$2" <<'PY'
-import json, sys
-try:
-    r = json.load(open(sys.argv[1]))
-except Exception as e:
-    print("FAIL no report: %s" % e)
-    sys.exit()
-want = sys.argv[2]
-fs = r["findings"]
-loud = [f for f in fs if f["level"] != "note"]
-text = "; ".join("%s/%s/%s x%d" % (f["rule"], f["level"], f["confidence"], f["count"]) for f in loud)
-quiet = {}
-for f in fs:
-    if f["level"] == "note":
-        k = f["rule"] + "/" + f["confidence"]
-        quiet[k] = quiet.get(k, 0) + 1
-if want == "silent":
-    ok = not loud
-else:
-    rules = [f["rule"] + "/" + f["level"] for f in fs]
-    ok = any(any(have.startswith(w) for have in rules) for w in want.split("|"))
-    ok = ok and all(any((f["rule"] + "/" + f["level"]).startswith(w) for w in want.split("|")) for f in loud)
-print("ok" if ok else "FAIL", r["verdict"], text or "-",
-      "notes %s" % quiet if quiet else "", "" if r["coverage"]["complete"] else r["coverage"]["reasons"])
-PY
-}
+summary() { python3 testcases/gpu/summary.py "$1" "$2"; } # report, wanted
 # t NAME FEED WANTED [VAR=VALUE...] -- ARGS: the exit code and what is printed must be as without krtsan
 t() { chosen "$1 ($2)" && later t_now "$@"; }
 t_now() {
