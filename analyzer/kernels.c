@@ -558,7 +558,7 @@ out:
 /* --- use -------------------------------------------------------------------------------- */
 
 /* * and ?; linear in practice: only the latest * is tried again. */
-static bool glob(const char *pattern, const char *name)
+bool krt_kernels_glob(const char *pattern, const char *name)
 {
 	const char *star = NULL, *again = NULL;
 
@@ -589,7 +589,7 @@ const struct krt_kernels_line *krt_kernels_find(struct krt_kernels_file *f, cons
 	if (!f || !name)
 		return NULL;
 	for (struct krt_kernels_line *l = f->first; l; l = l->next)
-		if (glob(l->pattern, name)) {
+		if (krt_kernels_glob(l->pattern, name)) {
 			l->found = true;
 			return l;
 		}

@@ -112,6 +112,8 @@ enum krt_kernels_result krt_kernels_match(struct krt_kernels_file *f, const char
 /* Why eval() would say USELESS, in words (static text), NULL: it would not. */
 const char *krt_kernels_why(const struct krt_kernels_line *line,
 			    const struct krt_kernels_launch *launch);
+/* Does the pattern, with * and ?, fit the whole name? */
+bool krt_kernels_glob(const char *pattern, const char *name);
 /* Where the line stands in the file. */
 unsigned krt_kernels_number(const struct krt_kernels_line *line);
 

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "symbols.h"
+#include "demangle.h"
 #include "../interposer/record.h"
 
 #include <dwarf.h>
@@ -78,8 +79,6 @@ void __libdwfl_debuginfod_end(void *client)
 	(void)client;
 }
 
-/* The demangler of the C++ runtime, linked statically; the result is malloc'd. */
-extern char *__cxa_demangle(const char *mangled, char *buf, size_t *len, int *status);
 
 static int no_elf(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr base, char **file,
 		  Elf **elf)
@@ -240,19 +239,13 @@ static Dwfl_Module *file_open(struct file *f)
 static const char *readable(struct krt_arena *a, const char *name)
 {
 	char *text, *out;
-	int status;
 
 	if (!name || !*name)
 		return NULL;
-	if (name[0] == '_' && name[1] == 'Z') {
-		text = __cxa_demangle(name, NULL, NULL, &status);
-		if (text) {
-			out = krt_arena_strdup(a, text);
-			free(text);
-			return out;
-		}
-	}
-	return krt_arena_strdup(a, name);
+	text = krt_demangle(name);
+	out = krt_arena_strdup(a, text ? text : name);
+	free(text);
+	return out;
 }
 
 /* Paths of line tables are relative to the compilation's folder, and full of "..". */
@@ -446,11 +439,10 @@ static void fold_library(struct krt_stack *st)
 			hit = true;
 		if (!hit && !strncmp(n, stub, sizeof(stub) - 1)) {
 			char mangled[1024], *text;
-			int status;
 
 			snprintf(mangled, sizeof(mangled), "%.*s",
 				 (int)strcspn(n + sizeof(stub) - 1, "("), n + sizeof(stub) - 1);
-			text = __cxa_demangle(mangled, NULL, NULL, &status);
+			text = krt_demangle(mangled);
 			snprintf(kernel, sizeof(kernel), "%s", text ? text : mangled);
 			free(text);
 			hit = true;
