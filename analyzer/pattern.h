@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes with gaps between them: rows, and pieces within a row.  Of [lo, hi) only
- * bytes of [lo + r * pitch, lo + r * pitch + row) for 0 <= r < rows, and in a row
- * only pieces of `width` bytes, `stride` apart from the row's start.  No gaps: one
- * row (rows 0 or 1), and stride no more than width.
+ * bytes of [at + r * pitch, at + r * pitch + row) for 0 <= r < rows, and in a row
+ * only pieces of `width` bytes, `stride` apart from the row's start; `at` may lie
+ * below lo, where the first of them are cut off.  No gaps: one row (rows 0 or 1), and
+ * stride no more than width.
  */
 #ifndef KRT_PATTERN_H
 #define KRT_PATTERN_H
@@ -12,7 +13,7 @@
 #include <stdint.h>
 
 struct krt_pattern {
-	uint64_t lo, hi;
+	uint64_t lo, hi, at;
 	uint64_t pitch, row, rows;
 	uint64_t stride, width;
 };
@@ -20,6 +21,18 @@ struct krt_pattern {
 static inline bool krt_pattern_gaps(const struct krt_pattern *p)
 {
 	return (p->rows > 1 && p->pitch > p->row) || p->stride > p->width;
+}
+
+static inline struct krt_pattern krt_pattern_solid(uint64_t lo, uint64_t hi)
+{
+	return (struct krt_pattern){.lo = lo,
+				    .hi = hi,
+				    .at = lo,
+				    .pitch = hi - lo,
+				    .row = hi - lo,
+				    .rows = 1,
+				    .stride = hi - lo,
+				    .width = hi - lo};
 }
 
 static inline uint64_t krt_gcd(uint64_t a, uint64_t b)
@@ -52,13 +65,13 @@ static inline bool krt_pattern_meet(const struct krt_pattern *a, const struct kr
 	if (a->hi <= b->lo || b->hi <= a->lo)
 		return false;
 	g = krt_gcd(a->rows > 1 ? a->pitch : 0, b->rows > 1 ? b->pitch : 0);
-	if (g && !krt_pattern_repeat(a->lo, a->row, b->lo, b->row, g))
+	if (g && !krt_pattern_repeat(a->at, a->row, b->at, b->row, g))
 		return false;
 	if (a->stride > a->width || b->stride > b->width) {
 		g = krt_gcd(
 			g, krt_gcd(a->stride > a->width || a->row > a->width ? a->stride : 0,
 				   b->stride > b->width || b->row > b->width ? b->stride : 0));
-		if (!krt_pattern_repeat(a->lo, a->width, b->lo, b->width, g))
+		if (!krt_pattern_repeat(a->at, a->width, b->at, b->width, g))
 			return false;
 	}
 	return true;

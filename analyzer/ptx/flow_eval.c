@@ -1758,6 +1758,7 @@ static struct krt_pattern pattern_of(const struct krt_flow_range *r)
 {
 	return (struct krt_pattern){.lo = r->lo,
 				    .hi = r->hi,
+				    .at = r->lo,
 				    .pitch = r->pitch,
 				    .row = r->row,
 				    .rows = r->rows,
