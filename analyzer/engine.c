@@ -578,6 +578,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_capture_free(e);
 	krt_storm_free(e);
 	krt_launch_free(e);
+	krt_kernels_gone(e);
 	krt_graph_free_all(e);
 	krt_loaded_free(e);
 	for (uint32_t i = 0; i < e->lanes; i++)

@@ -6,6 +6,7 @@
  *   touch.c   which bytes an operation touches, and what it meets there
  *   copy.c    copies, sets and batches
  *   invoke.c  kernel launches
+ *   kernel.c  what a kernel accesses, by all that is known of it
  *   life.c    allocations and frees of every kind
  *   pool.c    suballocators' blocks, and what happens when they are handed out again
  *   graph_image.c  graph records decoded
@@ -144,6 +145,14 @@ struct krt_shared {
 	UT_hash_handle hh;
 };
 
+/* kernel.c: what PTX says of kernels, the latest used first. */
+struct krt_insights {
+	struct krt_insight *by_text, *newest, *oldest;
+	size_t bytes; /* of those that are there */
+	struct krt_flow_range *range; /* of the launch in hand */
+	uint32_t n, cap;
+};
+
 /* site.c */
 struct krt_wait_site {
 	uint64_t key;
@@ -214,6 +223,7 @@ struct krt_engine {
 	uint32_t loads;
 	uint32_t nvariables; /* variable.c: of all loads; where the next one without an address goes */
 	uint64_t variable_next;
+	struct krt_insights insights; /* kernel.c */
 	uint16_t arch[KRT_ARCH_DEVICES]; /* by device: 90 for compute capability 9.0; 0: not told */
 
 	struct krt_fresh *fresh; /* graph_input.c */
@@ -376,7 +386,12 @@ void krt_launch_op(struct krt_engine *e, const struct krt_call *c);
 void krt_launch_note(struct krt_engine *e, const struct krt_call *c);
 /* Id of the kernel that a launch names, 0: not known. */
 uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c);
-/* What a kernel touches, by the first tier that tells: see invoke.c. */
+void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, size_t len);
+void krt_launch_free(struct krt_engine *e);
+void krt_life_op(struct krt_engine *e, const struct krt_call *c);
+
+/* --- kernel.c ------------------------------------------------------------------ */
+
 /* A parameter of more bytes may be a list of addresses, of which a launch fills in some. */
 #define KRT_LIST_FROM 1024
 /* One of more bytes that holds other words too has room for what nobody wrote. */
@@ -384,15 +399,15 @@ uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c);
 struct krt_kernel_access {
 	/*
 	 * Rows of len bytes, pitch apart; in a row, pieces of width bytes, stride apart
-	 * from its beginning (equal, or 0: no gaps).  len 0: a pointer of which nothing
-	 * else is known.
+	 * from its beginning (equal, or 0: no gaps).  len 0: a pointer, sure FROM there.
 	 */
 	uint64_t addr, len;
 	uint64_t rows, pitch; /* rows 0 or 1: one */
 	uint64_t stride, width;
 	struct krt_mem *mem; /* a module's variable or an array: addr is an offset in it; NULL: an address */
-	uint64_t base;	     /* the pointer it was reached from: it stays within what that leads to; 0: none */
-	unsigned kind;	     /* enum krt_access_kind */
+	uint64_t from, end;  /* only bytes that lie in here too; of a pointer its byte */
+	uint64_t base;	     /* the pointer it was reached from; 0: none */
+	unsigned kind;	     /* enum krt_access_kind; UNKNOWN with the scan's knowledge, or beside len 0 */
 	enum krt_knowledge know;
 	enum krt_sureness sure;
 	uint32_t param, offset; /* the word that held base: which parameter, where in it */
@@ -405,19 +420,60 @@ struct krt_kernel_params {
 	const uint8_t *bytes;
 	uint32_t len;
 	bool known;
-	uint32_t grid[3], block[3];
+	uint32_t grid[3], block[3], shared; /* shared: dynamic, bytes */
 };
-/* What the thread has declared for the stream, without using it up.  False: nothing. */
-bool krt_kernel_declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-			 krt_kernel_fn *fn, void *user);
-/* The other tiers.  is_memory: which words of the parameters lead to memory. */
+/* What told of a launch, the best that did. */
+enum krt_tier {
+	KRT_TIER_ANNOTATION,
+	KRT_TIER_KERNELS_FILE,
+	KRT_TIER_LIBRARY,
+	KRT_TIER_RANGE, /* PTX: of every pointer that the kernel uses its bytes */
+	KRT_TIER_ROLE,	/* PTX: of some only what for */
+	KRT_TIER_NAME,	/* const in the mangled name */
+	KRT_TIER_SCAN,
+	KRT_NR_TIERS
+};
+/* Who asks what a launch or a kernel node accesses, and more of the answer. */
+struct krt_kernel_ask {
+	const struct krt_call *call;	/* in hand */
+	struct krt_stream_info *stream; /* launched on, or captured from; NULL: a node that was added */
+	struct krt_context_info *ctx;	/* NULL: not known */
+	bool use_up;			/* what was declared counts for this launch alone */
+	bool (*is_memory)(void *user, uint64_t addr); /* does it lead to memory, alive or freed? */
+	krt_kernel_fn *fn;
+	void *user;
+	/* out */
+	uint32_t flags; /* KRT_FLOW_* of ptx/flow.h; 0 without PTX */
+	bool opaque;	/* of whose parameters, or pointers in memory, something was not told */
+};
+/*
+ * Calls ask->fn for every access, by the first tier that tells; a better tier's
+ * gaps are filled by those below.  Ranges are cut to the block or allocation that
+ * their pointer leads to, where that is alive or was freed.
+ */
+enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_params *p,
+				  struct krt_kernel_ask *ask);
+/* The kernels file, and the pointers among its parameters, alone. */
 bool krt_kernel_from_file(struct krt_engine *e, const struct krt_kernel_params *p,
 			  krt_kernel_fn *fn, void *user);
 void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
 		     bool (*is_memory)(void *user, uint64_t addr), krt_kernel_fn *fn, void *user);
-void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, size_t len);
-void krt_launch_free(struct krt_engine *e);
-void krt_life_op(struct krt_engine *e, const struct krt_call *c);
+/*
+ * What the kernel's PTX says, kept until the next question; NULL: nothing.  *why
+ * (may be NULL): an enum krt_image_result, or KRT_NR_IMAGE_RESULTS where a text is
+ * there that was not understood.
+ */
+struct krt_kernel_flow *krt_kernel_flow(struct krt_engine *e, struct krt_kernel_info *k,
+					uint32_t device, int *why);
+/* Which parameters the mangled name tells of (struct krt_name_param, nparams), or NULL. */
+const struct krt_name_param *krt_kernel_names(struct krt_engine *e, struct krt_kernel_info *k);
+void krt_kernels_gone(struct krt_engine *e);
+/* What the thread has declared for the stream; drop: it is used up.  False: nothing. */
+bool krt_launch_declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+			 bool drop, krt_kernel_fn *fn, void *user);
+/* One call for each way in which [addr, addr+len) is touched; flags: KRTSAN_*. */
+void krt_kernel_by_flags(uint64_t addr, uint64_t len, unsigned flags, enum krt_knowledge know,
+			 krt_kernel_fn *fn, void *user);
 
 /* --- graph.c, graph_node.c, footprint.c ------------------------------------------ */
 

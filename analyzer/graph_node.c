@@ -509,7 +509,7 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len,
 	memcpy(&k, payload, sizeof(k));
 	b->set->kernel = p.kernel;
 	b->set->coop = k.coop;
-	if (s && krt_kernel_declared(b->e, b->c, s, kernel_access, b))
+	if (s && krt_launch_declared(b->e, b->c, s, false, kernel_access, b))
 		return;
 	if (krt_kernel_from_file(b->e, &p, kernel_access, b))
 		return;

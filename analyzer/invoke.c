@@ -32,33 +32,8 @@ void krt_launch_note(struct krt_engine *e, const struct krt_call *c)
 	d->flags = c->flags;
 }
 
-/* One call for each way in which [addr, addr+len) is touched. */
-static void by_flags(uint64_t addr, uint64_t len, unsigned flags, enum krt_knowledge know,
-		     krt_kernel_fn *fn, void *user)
-{
-	struct krt_kernel_access a = {.addr = addr, .len = len, .know = know};
-	/* KRTSAN_* of the annotation header, KRT_KERNELS_* of the kernels file */
-	static const struct {
-		unsigned flag, kind;
-	} kinds[] = {
-		{1, KRT_ACC_READ},
-		{2, KRT_ACC_WRITE},
-		{4, KRT_ACC_ATOMIC},
-	};
-
-	/* atomic says how it reads and writes */
-	if (flags & 4)
-		flags = 4;
-	for (unsigned i = 0; i < 3; i++)
-		if (flags & kinds[i].flag) {
-			a.kind = kinds[i].kind;
-			fn(user, &a);
-		}
-}
-
-/* fn NULL: it is only looked whether there is anything; drop: it is used up. */
-static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-		     bool drop, krt_kernel_fn *fn, void *user)
+bool krt_launch_declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+			 bool drop, krt_kernel_fn *fn, void *user)
 {
 	struct krt_lane *l = krt_call_lane(e, c->lane);
 	uint32_t n = 0;
@@ -75,17 +50,12 @@ static bool declared(struct krt_engine *e, const struct krt_call *c, struct krt_
 		}
 		any = true;
 		if (fn && d->addr && d->len)
-			by_flags(d->addr, d->len, d->flags, KRT_KNOW_ANNOTATION, fn, user);
+			krt_kernel_by_flags(d->addr, d->len, (unsigned)d->flags,
+					    KRT_KNOW_ANNOTATION, fn, user);
 	}
 	if (l && drop)
 		l->ndeclared = n;
 	return any;
-}
-
-bool krt_kernel_declared(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-			 krt_kernel_fn *fn, void *user)
-{
-	return declared(e, c, s, false, fn, user);
 }
 
 /* --- parameters --------------------------------------------------------------------- */
@@ -168,83 +138,6 @@ static uint64_t params_hash(const struct krt_kernel_params *p)
 	return h;
 }
 
-static uint64_t word_at(const struct krt_kernel_params *p, uint32_t off)
-{
-	uint64_t v;
-
-	memcpy(&v, p->bytes + off, 8);
-	return v;
-}
-
-void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
-		     bool (*is_memory)(void *user, uint64_t addr), krt_kernel_fn *fn, void *user)
-{
-	const struct krt_kernel_info *k = krt_kernel_get(&e->obj, p->kernel);
-	struct krt_kernel_access a = {.kind = KRT_ACC_UNKNOWN};
-
-	if (!k || !p->known || k->nparams == KRT_PARAMS_UNKNOWN)
-		return;
-	for (uint32_t i = 0; i < k->nparams; i++) {
-		uint32_t off = k->param[i].offset, size = k->param[i].size;
-
-		if (off > p->len || size > p->len - off)
-			continue;
-		a.know = size == 8 ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
-		a.within = size;
-		a.pure = !(size % 8);
-		for (uint32_t at = 0; a.pure && at < size; at += 8)
-			a.pure = !word_at(p, off + at) || is_memory(user, word_at(p, off + at));
-		for (uint32_t at = 0; at + 8 <= size; at += 8) {
-			a.addr = word_at(p, off + at);
-			if (a.addr > 4096 && is_memory(user, a.addr))
-				fn(user, &a);
-		}
-	}
-}
-
-/* --- the kernels file ------------------------------------------------------------------ */
-
-struct from_file {
-	krt_kernel_fn *fn;
-	void *user;
-};
-
-static void file_access(void *user, const struct krt_kernels_access *a)
-{
-	struct from_file *f = user;
-	struct krt_kernel_access pointer = {
-		.addr = a->addr, .kind = KRT_ACC_UNKNOWN, .know = KRT_KNOW_POINTER};
-
-	/* a role without an extent is no more than a pointer */
-	if (!a->len)
-		f->fn(f->user, &pointer);
-	else
-		by_flags(a->addr, a->len, a->role, KRT_KNOW_KERNELS_FILE, f->fn, f->user);
-}
-
-bool krt_kernel_from_file(struct krt_engine *e, const struct krt_kernel_params *p,
-			  krt_kernel_fn *fn, void *user)
-{
-	struct krt_kernel_info *k =
-		e->cfg.kernels && p->known ? krt_kernel_get(&e->obj, p->kernel) : NULL;
-	struct from_file f = {.fn = fn, .user = user};
-	struct krt_kernels_launch l;
-
-	if (!k)
-		return false;
-	if (!k->line_known) {
-		k->line = krt_kernels_find(e->cfg.kernels, k->name, k->param, k->nparams);
-		k->line_known = true;
-	}
-	if (!k->line)
-		return false;
-	l = (struct krt_kernels_launch){
-		.param = k->param, .nparams = k->nparams, .params = p->bytes, .len = p->len};
-	memcpy(l.grid, p->grid, sizeof(l.grid));
-	memcpy(l.block, p->block, sizeof(l.block));
-	return krt_kernels_eval(k->line, &l, file_access, &f) == KRT_KERNELS_DECLARED;
-}
-
 /* --- launches ------------------------------------------------------------------------ */
 
 struct on_op {
@@ -294,7 +187,7 @@ static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct 
 	/* a flag that another stream sets may be what it waits for: given up quietly */
 	if (e->flags)
 		krt_kernel_scan(e, p, pointer_like, spin, &o);
-	if (declared(e, c, op->stream, true, touch_access, &o) ||
+	if (krt_launch_declared(e, c, op->stream, true, touch_access, &o) ||
 	    krt_kernel_from_file(e, p, touch_access, &o)) {
 		e->cov.kernels_declared++;
 		return;
@@ -319,7 +212,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	if (!c->ok || krt_capturing(e, s)) { /* a captured one belongs to its node now */
 		if (c->ok)
 			krt_hot_captured(e, c);
-		declared(e, c, s, true, NULL, NULL);
+		krt_launch_declared(e, c, s, true, NULL, NULL);
 		return;
 	}
 	e->cov.launches++;
@@ -426,8 +319,8 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 				return;
 			op->coop = true;
 			e->cov.launches++;
-			if (declared(e, c, s[i], true, touch_access,
-				     &(struct on_op){.e = e, .op = op}))
+			if (krt_launch_declared(e, c, s[i], true, touch_access,
+						&(struct on_op){.e = e, .op = op}))
 				e->cov.kernels_declared++;
 			else
 				e->cov.kernels_unknown++;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contexts, streams, events, kernels, stacks, operations.  See objects.h. */
 #include "objects.h"
+#include "names.h"
 #include "../interposer/cuabi.h"
 
 #include <inttypes.h>
@@ -648,6 +649,8 @@ void krt_objects_free(struct krt_objects *o)
 
 		HASH_DELETE(hh, o->kernels, k);
 		krt_heap_free(heap, k->param, n * sizeof(*k->param));
+		if (k->names)
+			krt_heap_free(heap, k->names, n * sizeof(*k->names));
 		krt_heap_freestr(heap, k->name);
 		krt_heap_free(heap, k, sizeof(*k));
 	}

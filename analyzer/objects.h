@@ -103,6 +103,13 @@ struct krt_kernel_info {
 	char *name;
 	const struct krt_kernels_line *line; /* of the kernels file; looked up once */
 	bool line_known;
+	/* kernel.c */
+	struct krt_insight *insight; /* what its PTX says; NULL: nothing */
+	uint32_t insight_of;	     /* the load that it was made from (krt_loaded.serial) */
+	uint32_t insight_loads;	     /* loads there were when that was looked up */
+	bool insight_known, names_known;
+	int why; /* enum krt_image_result */
+	struct krt_name_param *names; /* of nparams parameters; NULL: the name tells nothing */
 	UT_hash_handle hh;
 };
 

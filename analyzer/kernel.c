@@ -1,0 +1,951 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a kernel accesses, by the first tier that tells: what the program
+ * declared (krtsan_access), the kernels file, the library call that the launch is
+ * a part of, its PTX, its mangled name, the pointers among its parameters.
+ *
+ * PTX is analysed once per text and kernel name, at the first launch; what is
+ * known is kept within a limit, the longest unused goes first.  The ranges of a
+ * launch depend on its parameters and size alone and are kept for the next one of
+ * the same.  What they lead to is looked up at every launch.
+ *
+ * A slot whose value leads to no memory, alive or freed, is no pointer.
+ */
+#include "engine_int.h"
+#include "image_store.h"
+#include "mix.h"
+#include "names.h"
+#include "ptx/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INSIGHT_BYTES ((size_t)192 << 20) /* of all that is known by PTX */
+#define EVALS	      16		  /* launches of one kernel that are kept */
+#define TABLE_MAX     4096		  /* pointers that one launch finds in memory */
+#define OPERANDS_MAX  64		  /* of one library call */
+
+/* --- what PTX says of a kernel ------------------------------------------------------ */
+
+/* Ranges of one launch. */
+struct eval {
+	uint64_t hash;
+	uint8_t *params;
+	uint32_t len, n;
+	uint32_t grid[3], block[3], shared;
+	struct krt_flow_range *range;
+	bool used, good; /* good: parameters were there */
+};
+
+struct krt_insight {
+	struct {
+		uint64_t text, name;
+	} key;
+	struct krt_kernel_flow *flow; /* NULL: not understood */
+	bool gone;		      /* it made room for others: to be made again */
+	size_t bytes;
+	struct eval eval[EVALS];
+	unsigned next;
+	struct krt_insight *newer, *older;
+	UT_hash_handle hh;
+};
+
+static void eval_drop(struct krt_engine *e, struct krt_insight *i, struct eval *v)
+{
+	size_t bytes = v->len + v->n * sizeof(*v->range);
+
+	if (!v->used)
+		return;
+	krt_heap_free(&e->heap, v->params, v->len);
+	krt_heap_free(&e->heap, v->range, v->n * sizeof(*v->range));
+	i->bytes -= bytes;
+	e->insights.bytes -= bytes;
+	memset(v, 0, sizeof(*v));
+}
+
+/* Its content; who refers to it finds that it is gone. */
+static void insight_empty(struct krt_engine *e, struct krt_insight *i)
+{
+	for (unsigned k = 0; k < EVALS; k++)
+		eval_drop(e, i, &i->eval[k]);
+	krt_flow_free(i->flow);
+	i->flow = NULL;
+	i->gone = true;
+	e->insights.bytes -= i->bytes;
+	i->bytes = 0;
+}
+
+static void unlink_insight(struct krt_insights *all, struct krt_insight *i)
+{
+	*(i->newer ? &i->newer->older : &all->newest) = i->older;
+	*(i->older ? &i->older->newer : &all->oldest) = i->newer;
+	i->newer = i->older = NULL;
+}
+
+static void use_insight(struct krt_insights *all, struct krt_insight *i)
+{
+	if (all->newest == i)
+		return;
+	if (i->newer || i->older || all->oldest == i)
+		unlink_insight(all, i);
+	i->older = all->newest;
+	*(i->older ? &i->older->newer : &all->oldest) = i;
+	all->newest = i;
+}
+
+static void make_room(struct krt_engine *e)
+{
+	struct krt_insights *all = &e->insights;
+
+	while (all->bytes > INSIGHT_BYTES && all->oldest != all->newest) {
+		struct krt_insight *i = all->oldest;
+
+		unlink_insight(all, i);
+		insight_empty(e, i);
+	}
+}
+
+static struct krt_insight *insight_get(struct krt_engine *e, uint64_t text, const char *name)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_insight *i, key;
+
+	memset(&key, 0, sizeof(key));
+	key.key.text = text;
+	key.key.name = krt_mix_bytes(0, name, strlen(name));
+	HASH_FIND(hh, e->insights.by_text, &key.key, sizeof(key.key), i);
+	if (i)
+		return i;
+	i = krt_heap_alloc(heap, sizeof(*i));
+	if (!i)
+		return NULL;
+	i->key = key.key;
+	i->gone = true;
+	HASH_ADD(hh, e->insights.by_text, key, sizeof(i->key), i);
+	if (i->hh.tbl)
+		return i;
+	krt_heap_free(heap, i, sizeof(*i));
+	return NULL;
+}
+
+static void look_up(struct krt_engine *e, struct krt_kernel_info *k, uint32_t device)
+{
+	const struct krt_loaded *l = krt_loaded_of(e, k);
+	struct krt_image_text text;
+	struct krt_insight *i;
+	struct ptx_module *m;
+
+	k->insight_loads = e->loads;
+	/* unloaded, and the handle is nobody else's yet: what was known still is */
+	if (k->insight_known && (!l || l->serial == k->insight_of) &&
+	    !(k->insight && k->insight->gone))
+		return;
+	k->insight_known = true;
+	k->insight_of = l ? l->serial : 0;
+	k->insight = NULL;
+	k->why = krt_kernel_text(e, k, device, &text);
+	if (k->why != KRT_IMAGE_FOUND)
+		return;
+	i = insight_get(e, text.hash, k->name);
+	if (!i)
+		return;
+	k->insight = i;
+	if (!i->gone)
+		return;
+	m = ptx_parse_lazy(text.text, text.len, NULL);
+	i->flow = krt_flow_new(m, k->name, NULL);
+	ptx_free(m);
+	i->gone = false;
+	i->bytes = i->flow ? krt_flow_memory(i->flow) : 0;
+	e->insights.bytes += i->bytes;
+	use_insight(&e->insights, i);
+	make_room(e);
+}
+
+struct krt_kernel_flow *krt_kernel_flow(struct krt_engine *e, struct krt_kernel_info *k,
+					uint32_t device, int *why)
+{
+	if (!k->insight_known || k->insight_loads != e->loads || (k->insight && k->insight->gone))
+		look_up(e, k, device);
+	if (k->insight)
+		use_insight(&e->insights, k->insight);
+	if (why)
+		*why = k->insight && !k->insight->flow ? KRT_NR_IMAGE_RESULTS : k->why;
+	return k->insight ? k->insight->flow : NULL;
+}
+
+void krt_kernels_gone(struct krt_engine *e)
+{
+	struct krt_heap *heap = &e->heap;
+	struct krt_insight *i, *tmp;
+
+	HASH_ITER (hh, e->insights.by_text, i, tmp) {
+		insight_empty(e, i);
+		HASH_DELETE(hh, e->insights.by_text, i);
+		krt_heap_free(heap, i, sizeof(*i));
+	}
+	krt_heap_free(heap, e->insights.range, e->insights.cap * sizeof(*e->insights.range));
+}
+
+/* --- ranges of one launch ----------------------------------------------------------- */
+
+static bool gaps(const struct krt_flow_range *r)
+{
+	return (r->rows > 1 && r->pitch > r->row) || r->stride > r->width;
+}
+
+static int by_place(const void *x, const void *y)
+{
+	const struct krt_flow_range *a = x, *b = y;
+
+#define CMP(F)                                                                                     \
+	if (a->F != b->F)                                                                          \
+	return a->F < b->F ? -1 : 1
+	CMP(slot);
+	CMP(global);
+	CMP(kind);
+	CMP(whole);
+	CMP(base);
+	CMP(must);
+	CMP(lo);
+	CMP(hi);
+	CMP(stride);
+	CMP(width);
+	CMP(pitch);
+	CMP(row);
+#undef CMP
+	return 0;
+}
+
+static bool same_group(const struct krt_flow_range *a, const struct krt_flow_range *b)
+{
+	return a->slot == b->slot && a->global == b->global && a->kind == b->kind &&
+	       a->whole == b->whole && a->base == b->base;
+}
+
+static bool inside(const struct krt_flow_range *r, const struct krt_flow_range *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!gaps(&list[i]) && list[i].lo <= r->lo && r->hi <= list[i].hi)
+			return true;
+	return false;
+}
+
+/* Does r only go on where a range of the same sort ends?  Then that one is longer. */
+static bool goes_on(struct krt_flow_range *r, struct krt_flow_range *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct krt_flow_range *a = &list[i];
+
+		if (a->must != r->must || gaps(a) != gaps(r))
+			continue;
+		if (!gaps(r) && r->lo <= a->hi && a->lo <= r->hi) {
+			a->hi = r->hi > a->hi ? r->hi : a->hi;
+			a->lo = r->lo < a->lo ? r->lo : a->lo;
+			a->row = a->pitch = a->hi - a->lo;
+			return true;
+		}
+		/* unrolled: the next element of every piece */
+		if (gaps(r) && a->rows <= 1 && r->rows <= 1 && a->stride == r->stride &&
+		    r->lo == a->lo + a->width && r->hi == a->hi + r->width) {
+			a->width += r->width;
+			a->hi = r->hi;
+			a->row = a->pitch = a->hi - a->lo;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Accesses of one slot and kind are brought together in out; returns how many they are. */
+static uint32_t merge(struct krt_flow_range *r, uint32_t n, struct krt_flow_range *out)
+{
+	uint32_t made = 0;
+
+	qsort(r, n, sizeof(*r), by_place);
+	for (uint32_t from = 0, to; from < n; from = to) {
+		uint32_t first = made;
+
+		for (to = from; to < n && same_group(&r[from], &r[to]); to++)
+			;
+		if (r[from].whole) {
+			out[made++] = r[from];
+			continue;
+		}
+		/* what surely happens, then hulls, then what has gaps */
+		for (unsigned round = 0; round < 3; round++)
+			for (uint32_t i = from; i < to; i++) {
+				if (round != (r[i].must ? 0u : gaps(&r[i]) ? 2u : 1u) ||
+				    inside(&r[i], out + first, made - first) ||
+				    goes_on(&r[i], out + first, made - first))
+					continue;
+				out[made++] = r[i];
+			}
+	}
+	return made;
+}
+
+static void gather(void *user, const struct krt_flow_range *r)
+{
+	struct krt_engine *e = user;
+	struct krt_insights *all = &e->insights;
+
+	if (!r->whole && r->lo >= r->hi)
+		return;
+	if (krt_heap_grow(&e->heap, &all->range, &all->cap, all->n, sizeof(*r)))
+		all->range[all->n++] = *r;
+}
+
+/* NULL: no memory. */
+static const struct eval *evaluate(struct krt_engine *e, struct krt_insight *i,
+				   const struct krt_kernel_params *p)
+{
+	uint64_t hash = krt_mix_bytes(0, p->bytes, p->len);
+	struct krt_flow_launch l = {
+		.dyn_shared = p->shared, .params = p->bytes, .len = p->len};
+	struct eval *v;
+	size_t bytes;
+
+	hash = krt_mix_bytes(krt_mix_bytes(hash, p->grid, sizeof(p->grid)), p->block,
+			     sizeof(p->block));
+	for (unsigned k = 0; k < EVALS; k++) {
+		v = &i->eval[k];
+		if (v->used && v->hash == hash && v->len == p->len && v->shared == p->shared &&
+		    !memcmp(v->grid, p->grid, sizeof(p->grid)) &&
+		    !memcmp(v->block, p->block, sizeof(p->block)) &&
+		    !memcmp(v->params, p->bytes, p->len))
+			return v;
+	}
+	v = &i->eval[i->next++ % EVALS];
+	eval_drop(e, i, v);
+	v->params = krt_heap_alloc(&e->heap, p->len);
+	if (!v->params)
+		return NULL;
+	v->used = true;
+	v->hash = hash;
+	v->len = p->len;
+	v->shared = p->shared;
+	memcpy(v->params, p->bytes, p->len);
+	memcpy(v->grid, p->grid, sizeof(v->grid));
+	memcpy(v->block, p->block, sizeof(v->block));
+	memcpy(l.grid, p->grid, sizeof(l.grid));
+	memcpy(l.block, p->block, sizeof(l.block));
+	e->insights.n = 0;
+	v->good = krt_flow_eval(i->flow, &l, gather, e);
+	if (e->insights.n) {
+		struct krt_flow_range *out =
+			krt_heap_alloc(&e->heap, e->insights.n * sizeof(*out));
+
+		if (out) {
+			v->n = merge(e->insights.range, e->insights.n, out);
+			v->range = krt_heap_resize(&e->heap, out, e->insights.n * sizeof(*out),
+						   v->n * sizeof(*out));
+			if (!v->range) {
+				krt_heap_free(&e->heap, out, e->insights.n * sizeof(*out));
+				v->n = 0;
+			}
+		}
+	}
+	bytes = v->len + v->n * sizeof(*v->range);
+	i->bytes += bytes;
+	e->insights.bytes += bytes;
+	return e->heap.failed ? NULL : v;
+}
+
+/* --- telling ------------------------------------------------------------------------ */
+
+struct telling {
+	struct krt_engine *e;
+	const struct krt_kernel_params *p;
+	const struct krt_kernel_info *k;
+	struct krt_kernel_ask *ask;
+	bool role_only; /* of something its bytes are not known */
+};
+
+static uint64_t word_at(const struct krt_kernel_params *p, uint32_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, p->bytes + off, 8);
+	return v;
+}
+
+static bool is_memory(const struct telling *t, uint64_t addr)
+{
+	return addr > 4096 && t->ask->is_memory(t->ask->user, addr);
+}
+
+static void tell_pointer(const struct telling *t, struct krt_kernel_access *a, unsigned kinds)
+{
+	a->len = 0;
+	a->base = a->addr;
+	a->from = a->addr;
+	a->end = a->addr + 1;
+	a->sure = KRT_SURE_FROM;
+	for (unsigned bit = KRT_ACC_READ; bit <= KRT_ACC_UNKNOWN; bit <<= 1)
+		if (kinds & bit) {
+			a->kind = bit;
+			t->ask->fn(t->ask->user, a);
+		}
+}
+
+/* Are all words of the parameter addresses of memory, or 0? */
+static bool is_pure(const struct telling *t, uint32_t off, uint32_t size)
+{
+	bool pure = !(size % 8);
+
+	for (uint32_t at = 0; pure && at < size; at += 8)
+		pure = !word_at(t->p, off + at) || is_memory(t, word_at(t->p, off + at));
+	return pure;
+}
+
+/* Every word of a parameter that leads to memory; kinds 0: nothing else is known. */
+static void scan_param(const struct telling *t, uint32_t i, unsigned kinds)
+{
+	uint32_t off = t->k->param[i].offset, size = t->k->param[i].size;
+	struct krt_kernel_access a = {.param = i, .within = size};
+
+	if (off > t->p->len || size > t->p->len - off)
+		return;
+	a.know = size == 8 ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+	if (kinds && size == 8)
+		a.know = KRT_KNOW_ROLE;
+	a.pure = is_pure(t, off, size);
+	for (uint32_t at = 0; at + 8 <= size; at += 8) {
+		a.addr = word_at(t->p, off + at);
+		a.offset = at;
+		if (is_memory(t, a.addr))
+			tell_pointer(t, &a, kinds ? kinds : KRT_ACC_UNKNOWN);
+	}
+}
+
+static bool has_params(const struct telling *t)
+{
+	return t->k && t->p->known && t->k->nparams != KRT_PARAMS_UNKNOWN;
+}
+
+void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
+		     bool (*memory)(void *user, uint64_t addr), krt_kernel_fn *fn, void *user)
+{
+	struct krt_kernel_ask ask = {.is_memory = memory, .fn = fn, .user = user};
+	struct telling t = {
+		.e = e, .p = p, .k = krt_kernel_get(&e->obj, p->kernel), .ask = &ask};
+
+	for (uint32_t i = 0; has_params(&t) && i < t.k->nparams; i++)
+		scan_param(&t, i, 0);
+}
+
+/* --- the program's word and the kernels file ------------------------------------------ */
+
+void krt_kernel_by_flags(uint64_t addr, uint64_t len, unsigned flags, enum krt_knowledge know,
+			 krt_kernel_fn *fn, void *user)
+{
+	struct krt_kernel_access a = {.addr = addr,
+				      .len = len,
+				      .from = addr,
+				      .end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len,
+				      .know = know};
+	/* KRTSAN_* of the annotation header, KRT_KERNELS_* of the kernels file */
+	static const struct {
+		unsigned flag, kind;
+	} kinds[] = {
+		{1, KRT_ACC_READ},
+		{2, KRT_ACC_WRITE},
+		{4, KRT_ACC_ATOMIC},
+	};
+
+	/* atomic says how it reads and writes */
+	if (flags & 4)
+		flags = 4;
+	for (unsigned i = 0; i < 3; i++)
+		if (flags & kinds[i].flag) {
+			a.kind = kinds[i].kind;
+			fn(user, &a);
+		}
+}
+
+static void file_access(void *user, const struct krt_kernels_access *f)
+{
+	const struct telling *t = user;
+	struct krt_kernel_access a = {.addr = f->addr,
+				      .len = f->len,
+				      .rows = f->rows,
+				      .pitch = f->pitch,
+				      .stride = f->stride,
+				      .width = f->width,
+				      .base = f->base,
+				      .know = KRT_KNOW_KERNELS_FILE,
+				      .sure = f->sure,
+				      .param = f->arg,
+				      .offset = f->offset};
+
+	if (!f->len) {
+		a.know = KRT_KNOW_POINTER;
+		tell_pointer(t, &a, KRT_ACC_UNKNOWN);
+		return;
+	}
+	for (unsigned bit = KRT_ACC_READ; bit <= KRT_ACC_ATOMIC; bit <<= 1)
+		if (f->role & bit) {
+			a.kind = bit;
+			t->ask->fn(t->ask->user, &a);
+		}
+}
+
+static bool by_file(struct telling *t)
+{
+	struct krt_kernel_info *k = t->e->cfg.kernels && t->p->known
+					    ? krt_kernel_get(&t->e->obj, t->p->kernel)
+					    : NULL;
+	struct krt_kernels_launch l;
+
+	if (!k)
+		return false;
+	if (!k->line_known) {
+		k->line = krt_kernels_find(t->e->cfg.kernels, k->name, k->param, k->nparams);
+		k->line_known = true;
+	}
+	if (!k->line)
+		return false;
+	l = (struct krt_kernels_launch){.param = k->param,
+					.nparams = k->nparams,
+					.params = t->p->bytes,
+					.len = t->p->len};
+	memcpy(l.grid, t->p->grid, sizeof(l.grid));
+	memcpy(l.block, t->p->block, sizeof(l.block));
+	return krt_kernels_eval(k->line, &l, file_access, t) == KRT_KERNELS_DECLARED;
+}
+
+bool krt_kernel_from_file(struct krt_engine *e, const struct krt_kernel_params *p,
+			  krt_kernel_fn *fn, void *user)
+{
+	struct krt_kernel_ask ask = {.fn = fn, .user = user};
+	struct telling t = {
+		.e = e, .p = p, .k = krt_kernel_get(&e->obj, p->kernel), .ask = &ask};
+
+	return by_file(&t);
+}
+
+/* --- a library's call ------------------------------------------------------------------- */
+
+struct operands {
+	const struct telling *t;
+	const struct krt_mem *mem[OPERANDS_MAX];
+	const struct krt_block *block[OPERANDS_MAX];
+	unsigned n;
+};
+
+static void operand(void *user, const struct krt_kernel_access *a)
+{
+	struct operands *o = user;
+	const struct telling *t = o->t;
+
+	if (o->n < OPERANDS_MAX && !a->mem) {
+		o->mem[o->n] = krt_mem_at(&t->e->mem, a->addr);
+		o->block[o->n++] = krt_block_at(&t->e->mem, a->addr);
+	}
+	t->ask->fn(t->ask->user, a);
+}
+
+static bool is_operand(const struct operands *o, uint64_t addr)
+{
+	const struct krt_mem *mem = krt_mem_at(&o->t->e->mem, addr);
+	const struct krt_block *block = krt_block_at(&o->t->e->mem, addr);
+
+	for (unsigned i = 0; i < o->n; i++)
+		if (mem == o->mem[i] && block == o->block[i])
+			return true;
+	return false;
+}
+
+/* Its operands are exact; other pointers are workspace, of an extent that is not known. */
+static bool by_library(struct telling *t)
+{
+	struct operands o; /* large: not cleared */
+
+	o.t = t;
+	o.n = 0;
+	if (!t->ask->stream || !krt_library_accesses(t->e, t->ask->call, operand, &o))
+		return false;
+	for (uint32_t i = 0; has_params(t) && i < t->k->nparams; i++) {
+		uint32_t off = t->k->param[i].offset, size = t->k->param[i].size;
+		struct krt_kernel_access a = {
+			.know = size == 8 ? KRT_KNOW_LIBRARY : KRT_KNOW_WORD, .param = i, .within = size};
+
+		if (off > t->p->len || size > t->p->len - off)
+			continue;
+		a.pure = is_pure(t, off, size);
+		for (uint32_t at = 0; at + 8 <= size; at += 8) {
+			a.addr = word_at(t->p, off + at);
+			a.offset = at;
+			if (is_memory(t, a.addr) && !is_operand(&o, a.addr))
+				tell_pointer(t, &a, KRT_ACC_UNKNOWN);
+		}
+	}
+	return true;
+}
+
+/* --- PTX ---------------------------------------------------------------------------------- */
+
+_Static_assert(KRT_FLOW_READ == KRT_ACC_READ && KRT_FLOW_WRITE == KRT_ACC_WRITE &&
+		       KRT_FLOW_ATOMIC == KRT_ACC_ATOMIC,
+	       "roles are access kinds");
+
+/* Is the text that of this kernel?  Its parameters lie where the driver says. */
+static bool fits(const struct telling *t, const struct krt_flow_info *info)
+{
+	if (t->k->nparams == KRT_PARAMS_UNKNOWN)
+		return true;
+	if (info->nparams != t->k->nparams)
+		return false;
+	for (uint32_t i = 0; i < info->nslots; i++) {
+		const struct krt_flow_slot *s = &info->slots[i];
+		uint32_t inner = s->offset == KRT_FLOW_ANY ? 0 : s->offset;
+
+		if (s->param >= t->k->nparams || t->k->param[s->param].size != s->size ||
+		    t->k->param[s->param].offset + inner != s->at)
+			return false;
+	}
+	return true;
+}
+
+struct extent {
+	uint64_t from, end;
+};
+
+/* What an address leads to; a hull may reach beyond a pool's block, a sure range does not. */
+static struct extent extent_of(const struct telling *t, uint64_t addr, bool must)
+{
+	const struct krt_mem *m = krt_mem_at(&t->e->mem, addr);
+	const struct krt_block *b = m && !must ? krt_block_at(&t->e->mem, addr) : NULL;
+
+	if (b)
+		return (struct extent){b->node.key, b->node.key + b->size};
+	if (!m)
+		m = krt_mem_freed_at(&t->e->mem, addr);
+	if (!m || !m->size) /* a graph's own: who asks knows */
+		return (struct extent){0, UINT64_MAX};
+	return (struct extent){m->node.key, m->node.key + m->size};
+}
+
+static void tell_range(const struct telling *t, struct krt_kernel_access *a,
+		       const struct krt_flow_range *r)
+{
+	a->addr = r->lo;
+	a->kind = r->kind;
+	a->know = KRT_KNOW_PTX;
+	a->sure = r->must ? KRT_SURE_ALL : KRT_SURE_SOME;
+	a->rows = 1;
+	if (gaps(r)) {
+		a->len = r->row;
+		a->rows = r->rows ? r->rows : 1;
+		a->pitch = r->pitch;
+		a->stride = r->stride > r->width ? r->stride : 0;
+		a->width = r->stride > r->width ? r->width : 0;
+	} else {
+		a->addr = a->from;
+		a->len = a->pitch = a->end - a->from;
+	}
+	t->ask->fn(t->ask->user, a);
+}
+
+static void slot_range(const struct telling *t, const struct krt_flow_slot *s,
+		       const struct krt_flow_range *r)
+{
+	struct krt_kernel_access a = {
+		.base = r->base, .param = s->param, .offset = s->offset, .within = s->size};
+	struct extent x;
+
+	a.from = r->lo;
+	a.end = r->hi;
+	if (is_memory(t, r->base)) {
+		x = extent_of(t, r->base, r->must);
+		if (x.from < r->hi && r->lo < x.end) {
+			a.from = r->lo > x.from ? r->lo : x.from;
+			a.end = r->hi < x.end ? r->hi : x.end;
+			tell_range(t, &a, r);
+			return;
+		}
+	}
+	/* a pointer to something beside what is touched */
+	if (!is_memory(t, r->lo))
+		return;
+	x = extent_of(t, r->lo, r->must);
+	a.base = r->lo;
+	a.end = r->hi < x.end ? r->hi : x.end;
+	tell_range(t, &a, r);
+}
+
+static void slot_role(struct telling *t, const struct krt_flow_slot *s, unsigned kinds)
+{
+	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE,
+				      .param = s->param,
+				      .offset = s->offset,
+				      .within = s->size,
+				      .pure = true};
+
+	if (s->at > t->p->len || (s->offset == KRT_FLOW_ANY ? s->size : 8) > t->p->len - s->at)
+		return;
+	if (s->offset == KRT_FLOW_ANY) {
+		scan_param(t, s->param, kinds);
+		t->role_only = true;
+		return;
+	}
+	a.addr = word_at(t->p, s->at);
+	if (!is_memory(t, a.addr))
+		return;
+	tell_pointer(t, &a, kinds);
+	t->role_only = true;
+}
+
+static void slot_tensor_map(struct telling *t, const struct krt_flow_slot *s)
+{
+	struct krt_kernel_access a;
+	bool known;
+
+	memset(&a, 0, sizeof(a));
+	if (s->at > t->p->len || t->p->len - s->at < 128)
+		return;
+	known = krt_tensor_map(t->e, t->p->bytes + s->at, &a);
+	t->ask->opaque |= !known;
+	t->role_only = true;
+	if (!known)
+		return;
+	/* which parts of the tensor is for the kernel to say */
+	a.know = KRT_KNOW_ROLE;
+	a.param = s->param;
+	a.offset = s->offset;
+	a.within = s->size;
+	a.pure = true;
+	tell_pointer(t, &a, s->role);
+}
+
+/* Pointers that lie in [from, end) of device memory. */
+static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from, uint64_t end,
+		  unsigned kinds, unsigned *budget)
+{
+	uint64_t word[64];
+
+	from = (from + 7) & ~UINT64_C(7);
+	while (from + 8 <= end && *budget) {
+		size_t n = (end - from) / 8 < 64 ? (end - from) / 8 : 64;
+		size_t got = krt_shadow_read(t->e, from, word, n);
+
+		for (size_t i = 0; i < got && *budget; i++, (*budget)--) {
+			a->addr = word[i];
+			if (is_memory(t, a->addr))
+				tell_pointer(t, a, kinds);
+		}
+		if (got < n) {
+			t->ask->opaque = true;
+			(*budget)--;
+			got++;
+		}
+		from += 8 * got;
+	}
+	t->ask->opaque |= !*budget;
+}
+
+/* What lies behind pointers that are loaded from where the slot leads to. */
+static void slot_through(struct telling *t, const struct krt_flow_slot *s, uint32_t index,
+			 const struct eval *v)
+{
+	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE, .param = s->param, .offset = s->offset};
+	unsigned budget = TABLE_MAX;
+	bool ranged = false;
+	struct extent x;
+	uint64_t base;
+
+	t->role_only = true;
+	for (uint32_t i = 0; v && i < v->n; i++) {
+		const struct krt_flow_range *r = &v->range[i];
+
+		if (r->slot != index || r->whole || !(r->kind & KRT_FLOW_READ) ||
+		    !is_memory(t, r->base))
+			continue;
+		x = extent_of(t, r->base, r->must);
+		table(t, &a, r->lo > x.from ? r->lo : x.from, r->hi < x.end ? r->hi : x.end,
+		      s->through, &budget);
+		ranged = true;
+	}
+	if (ranged || s->offset == KRT_FLOW_ANY || s->at > t->p->len || t->p->len - s->at < 8) {
+		t->ask->opaque |= !ranged;
+		return;
+	}
+	base = word_at(t->p, s->at);
+	if (!is_memory(t, base))
+		return;
+	x = extent_of(t, base, false);
+	if (x.end > base + 8 * TABLE_MAX)
+		x.end = base + 8 * TABLE_MAX;
+	table(t, &a, base, x.end, s->through, &budget);
+}
+
+static void global_access(struct telling *t, const struct krt_flow_global *g,
+			  const struct krt_flow_range *r)
+{
+	struct krt_mem *mem = krt_variable(t->e, t->k, t->ask->stream, g);
+	struct krt_kernel_access a = {.mem = mem};
+	uint64_t size = mem ? mem->size : 0;
+
+	if (!mem || (g->constant && r->kind != KRT_FLOW_READ))
+		return;
+	if (r->whole && size > 8) {
+		a.know = KRT_KNOW_ROLE;
+		tell_pointer(t, &a, r->kind);
+		t->role_only = true;
+		return;
+	}
+	a.from = r->whole ? 0 : r->lo;
+	a.end = r->whole || r->hi > size ? size : r->hi;
+	if (a.from < a.end)
+		tell_range(t, &a, r);
+}
+
+static bool by_text(struct telling *t, struct krt_kernel_info *k)
+{
+	struct krt_kernel_flow *f;
+	const struct krt_flow_info *info;
+	const struct eval *v = NULL;
+
+	f = krt_kernel_flow(t->e, k, t->ask->ctx ? t->ask->ctx->device : UINT32_MAX, NULL);
+	if (!f)
+		return false;
+	info = krt_flow_info(f);
+	if (!fits(t, info))
+		return false;
+	t->ask->flags = info->flags;
+	if (t->p->known && t->p->bytes)
+		v = evaluate(t->e, k->insight, t->p);
+	else if (info->nslots)
+		return false;
+	for (uint32_t i = 0; v && v->good && i < v->n; i++) {
+		const struct krt_flow_range *r = &v->range[i];
+
+		if (r->slot == KRT_FLOW_NO_SLOT)
+			global_access(t, &info->globals[r->global], r);
+		else if (r->whole)
+			slot_role(t, &info->slots[r->slot], r->kind);
+		else
+			slot_range(t, &info->slots[r->slot], r);
+	}
+	for (uint32_t i = 0; i < info->nslots; i++) {
+		const struct krt_flow_slot *s = &info->slots[i];
+
+		if (s->tensor_map)
+			slot_tensor_map(t, s);
+		else if (v && !v->good && s->role)
+			slot_role(t, s, s->role);
+		if (s->through)
+			slot_through(t, s, i, v && v->good ? v : NULL);
+	}
+	for (uint32_t i = 0; i < info->nglobals; i++)
+		t->ask->opaque |= info->globals[i].through != 0;
+	if (info->any) {
+		t->ask->opaque = true;
+		t->role_only = true;
+		for (uint32_t i = 0; has_params(t) && i < t->k->nparams; i++)
+			scan_param(t, i, info->any == KRT_FLOW_READ ? KRT_ACC_READ : 0);
+	}
+	return true;
+}
+
+/* --- the mangled name ---------------------------------------------------------------------- */
+
+const struct krt_name_param *krt_kernel_names(struct krt_engine *e, struct krt_kernel_info *k)
+{
+	uint32_t *sizes;
+	bool fit = false;
+
+	if (k->names_known || k->nparams == KRT_PARAMS_UNKNOWN || !k->nparams)
+		return k->names;
+	k->names_known = true;
+	sizes = krt_heap_alloc(&e->heap, k->nparams * sizeof(*sizes));
+	k->names = krt_heap_alloc(&e->heap, k->nparams * sizeof(*k->names));
+	if (sizes && k->names) {
+		for (uint32_t i = 0; i < k->nparams; i++)
+			sizes[i] = k->param[i].size;
+		fit = krt_names_checked(k->name, sizes, k->nparams, k->names) == (int)k->nparams;
+	}
+	krt_heap_free(&e->heap, sizes, k->nparams * sizeof(*sizes));
+	if (!fit) {
+		krt_heap_free(&e->heap, k->names, k->nparams * sizeof(*k->names));
+		k->names = NULL;
+	}
+	return k->names;
+}
+
+/* A pointer to pointers: which, as far as small copies told. */
+static void named_table(struct telling *t, uint32_t i, const struct krt_name_param *n)
+{
+	struct krt_kernel_access a = {
+		.know = n->table_const ? KRT_KNOW_NAME : KRT_KNOW_WORD, .param = i};
+	uint64_t base = word_at(t->p, t->k->param[i].offset);
+	unsigned budget = TABLE_MAX;
+	struct extent x;
+
+	if (!is_memory(t, base))
+		return;
+	x = extent_of(t, base, false);
+	if (x.end > base + 8 * TABLE_MAX)
+		x.end = base + 8 * TABLE_MAX;
+	table(t, &a, base, x.end, n->table_const ? KRT_ACC_READ : KRT_ACC_UNKNOWN, &budget);
+}
+
+/* True: some pointer is to const. */
+static bool by_name(struct telling *t, struct krt_kernel_info *k)
+{
+	const struct krt_name_param *names = has_params(t) ? krt_kernel_names(t->e, k) : NULL;
+	bool some = false;
+
+	for (uint32_t i = 0; has_params(t) && i < k->nparams; i++) {
+		uint32_t off = k->param[i].offset, size = k->param[i].size;
+		struct krt_kernel_access a = {
+			.know = KRT_KNOW_NAME, .param = i, .within = size, .pure = true};
+
+		if (off > t->p->len || size > t->p->len - off)
+			continue;
+		switch (names ? (enum krt_name_type)names[i].type : KRT_NAME_UNKNOWN) {
+		case KRT_NAME_SCALAR:
+		case KRT_NAME_OTHER_POINTER:
+			break;
+		case KRT_NAME_CONST_POINTER:
+			some = true;
+			a.addr = word_at(t->p, off);
+			if (is_memory(t, a.addr))
+				tell_pointer(t, &a, KRT_ACC_READ);
+			break;
+		case KRT_NAME_TABLE:
+			scan_param(t, i, 0);
+			named_table(t, i, &names[i]);
+			break;
+		case KRT_NAME_POINTER:
+		case KRT_NAME_STRUCT:
+		case KRT_NAME_UNKNOWN:
+			scan_param(t, i, 0);
+			break;
+		}
+	}
+	return some;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_params *p,
+				  struct krt_kernel_ask *ask)
+{
+	struct krt_kernel_info *k = krt_kernel_get(&e->obj, p->kernel);
+	struct telling t = {.e = e, .p = p, .k = k, .ask = ask};
+
+	ask->flags = 0;
+	ask->opaque = false;
+	if (ask->stream && krt_launch_declared(e, ask->call, ask->stream, ask->use_up, ask->fn, ask->user))
+		return KRT_TIER_ANNOTATION;
+	if (by_file(&t))
+		return KRT_TIER_KERNELS_FILE;
+	if (by_library(&t))
+		return KRT_TIER_LIBRARY;
+	if (k && by_text(&t, k))
+		return t.role_only ? KRT_TIER_ROLE : KRT_TIER_RANGE;
+	ask->opaque = !has_params(&t);
+	return k && by_name(&t, k) ? KRT_TIER_NAME : KRT_TIER_SCAN;
+}
