@@ -53,6 +53,7 @@ enum krt_sureness {
 };
 
 struct krt_fgroup;
+struct krt_shadow;
 struct krt_op_info; /* objects.h: one enqueued operation, reference counted */
 
 struct krt_access {
@@ -83,6 +84,7 @@ struct krt_space {
 	unsigned refs; /* mappings that lead to it */
 	uint64_t id;   /* unique in the engine */
 	struct krt_fgroup *graphs; /* graph.h: the executables that touch it; NULL: none */
+	struct krt_shadow *shadow; /* shadow.c: pointers that lie in it; NULL: none are known */
 	uint64_t stirred; /* graph_input.c: the latest record that may have written any of it */
 };
 

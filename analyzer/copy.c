@@ -365,8 +365,8 @@ static void touch_copy(struct krt_engine *e, const struct krt_call *c, const str
 	const struct krt_sem *row = krt_semantics(sem);
 	struct krt_touch t = {
 		.op = op, .stream = op->stream, .know = KRT_KNOW_API, .item = (uint16_t)item};
+	bool zeroed;
 
-	(void)c;
 	if (!k->no_src) {
 		t.kind = KRT_ACC_READ;
 		t.read[KRT_VIEW_DOC] = row->read[KRT_VIEW_DOC];
@@ -381,7 +381,12 @@ static void touch_copy(struct krt_engine *e, const struct krt_call *c, const str
 	t.read[KRT_VIEW_DOC] = t.read[KRT_VIEW_OBS] = KRT_READ_NEVER;
 	t.forget = false;
 	t.only = keep[0];
+	zeroed = k->no_src && !c->value && krt_shadow_near(e, &k->dst);
 	krt_touch_shape(e, &t, &k->dst);
+	if (!k->no_src)
+		krt_shadow_copied(e, c, &k->dst, &k->src, item);
+	else if (zeroed)
+		krt_shadow_zeroed(e, &k->dst);
 	if (!k->no_src && !empty(&k->dst) && !(krt_sem_views(sem, KRT_EDGE_OP) & KRT_IN_OBS) &&
 	    host_side_of(e, &k->dst) && !host_side_of(e, &k->src))
 		krt_unfinished_copy(e, op, k->dst.addr,

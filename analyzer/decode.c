@@ -266,6 +266,9 @@ static bool call_blob(struct krt_call *c, uint8_t kind, struct krt_bytes b, bool
 	case KRT_BLOB_IMAGE:
 		c->images = b;
 		return true;
+	case KRT_BLOB_POINTERS:
+		c->pointers = b;
+		return true;
 	default:
 		*mine = false;
 		return true;

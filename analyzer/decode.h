@@ -44,6 +44,7 @@ struct krt_call {
 	const struct krt_frame_rec *frame;
 	struct krt_bytes node_rec, graph_rec;
 	struct krt_bytes images; /* struct krt_image_ref[] */
+	struct krt_bytes pointers; /* struct krt_pointer_run and its words, one after the other */
 
 	struct krt_bytes string, copy, array_desc, dsts, srcs, sizes, attrs, attr_idx, ops3d,
 		memops, handles, sems, launch, launch_list, params, in;

@@ -581,6 +581,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_kernels_gone(e);
 	krt_graph_free_all(e);
 	krt_loaded_free(e);
+	krt_shadow_forget(e);
 	for (uint32_t i = 0; i < e->lanes; i++)
 		krt_heap_free(&e->heap, e->lane[i].declared,
 			      e->lane[i].declared_cap * sizeof(*e->lane[i].declared));

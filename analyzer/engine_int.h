@@ -165,6 +165,15 @@ struct krt_wait_site {
 };
 #define KRT_WAIT_SITES_MAX 4096
 
+/* shadow.c */
+struct krt_shadows {
+	struct krt_shadow_piece *oldest, *newest; /* NULL: nothing is known of any memory */
+	size_t bytes;
+	/* where in the call's runs of pointers copy `item` begins */
+	uint64_t seq;
+	uint32_t item, at;
+};
+
 struct krt_engine {
 	struct krt_engine_config cfg;
 	struct krt_heap heap;
@@ -232,6 +241,7 @@ struct krt_engine {
 	struct krt_storm_exec *storm_execs;
 	uint64_t storm_launches;
 
+	struct krt_shadows shadows;
 	struct krt_wait_site *wait_sites;
 	struct krt_site *sites, *site; /* site, place: of the call in hand, NULL: none */
 	struct krt_place *places, *place;
@@ -747,12 +757,27 @@ bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_ke
 
 /*
  * The 8-byte words that device memory at addr holds, as far as a small copy from
- * the host told and nothing may have changed them since; at most n.  Returns how
- * many.  addr is a multiple of 8.
+ * the host told and nothing may have changed them since; at most n.  A word that
+ * looked like no device address is 0.  Returns how many.  addr is a multiple of 8.
  */
 size_t krt_shadow_read(struct krt_engine *e, uint64_t addr, uint64_t *words, size_t n);
 /* Something writes, or may write, keys [from, end) of mem's space. */
 void krt_shadow_clear(struct krt_engine *e, struct krt_mem *mem, uint64_t from, uint64_t end);
+/* The same by addresses; by shape; of all of the block or allocation that addr leads to. */
+void krt_shadow_changed(struct krt_engine *e, uint64_t addr, uint64_t len);
+void krt_shadow_written(struct krt_engine *e, const struct krt_shape *s);
+void krt_shadow_reached(struct krt_engine *e, uint64_t addr);
+/* Any memory may have been written. */
+void krt_shadow_forget(struct krt_engine *e);
+/* The graph was launched; f NULL: what it touches is not known. */
+void krt_shadow_launched(struct krt_engine *e, const struct krt_footprint *f);
+/* Copy `item` of the call was made, and dst has been cleared. */
+void krt_shadow_copied(struct krt_engine *e, const struct krt_call *c, const struct krt_shape *dst,
+		       const struct krt_shape *src, uint32_t item);
+/* Is something known in, or right beside, what the shape covers?  Then it is told when that was set to zero. */
+bool krt_shadow_near(struct krt_engine *e, const struct krt_shape *s);
+void krt_shadow_zeroed(struct krt_engine *e, const struct krt_shape *s);
+void krt_shadow_space_ends(struct krt_engine *e, struct krt_space *space);
 
 /* --- variable.c -------------------------------------------------------------- */
 

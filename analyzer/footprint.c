@@ -568,7 +568,7 @@ void krt_footprint_retire(struct krt_engine *e, struct krt_footprint *f)
 
 void krt_footprint_space_ends(void *engine, struct krt_space *s)
 {
-	(void)engine;
+	krt_shadow_space_ends(engine, s);
 	while (s->graphs)
 		unhang_group(s->graphs);
 }

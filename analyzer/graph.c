@@ -809,6 +809,8 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 	if (!x || !x->image) /* what it allocates is not known: all may be alive again */
 		krt_mem_freed_forget(&e->mem, 0, UINT64_MAX);
 	if (!x)
+		krt_shadow_launched(e, NULL);
+	if (!x)
 		krt_reason(e, KRT_REASON_GRAPH, "%s #%llu of an executable that was not seen before",
 			   c->api->base, (unsigned long long)c->rec->t0);
 	else
@@ -822,6 +824,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 		return;
 	if (x) {
 		x->launches++;
+		krt_shadow_launched(e, ready ? x->fp : NULL);
 		if (ready && e->judge && !s->ctx->sticky) {
 			if (x->fp->stale)
 				stale_addresses(e, x, op);

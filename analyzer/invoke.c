@@ -179,6 +179,13 @@ static bool pointer_like(void *user, uint64_t v)
 	return krt_mem_at(&o->e->mem, v) || krt_mem_freed_at(&o->e->mem, v);
 }
 
+static bool layout_known(struct krt_engine *e, const struct krt_kernel_params *p)
+{
+	const struct krt_kernel_info *k = krt_kernel_get(&e->obj, p->kernel);
+
+	return k && p->known && k->nparams != KRT_PARAMS_UNKNOWN;
+}
+
 static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
 			 const struct krt_kernel_params *p)
 {
@@ -193,6 +200,8 @@ static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct 
 		return;
 	}
 	e->cov.kernels_unknown++;
+	if (!layout_known(e, p)) /* it may write anything */
+		krt_shadow_forget(e);
 	krt_kernel_scan(e, p, pointer_like, touch_access, &o);
 }
 
@@ -324,6 +333,7 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 				e->cov.kernels_declared++;
 			else
 				e->cov.kernels_unknown++;
+			krt_shadow_forget(e);
 			krt_op_unref(&e->heap, op);
 		}
 	}

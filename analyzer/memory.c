@@ -105,7 +105,7 @@ static void space_put(struct krt_memory *m, struct krt_space *s)
 {
 	if (!s || --s->refs)
 		return;
-	if (s->graphs)
+	if (s->graphs || s->shadow)
 		m->space_ends(m->user, s);
 	krt_space_clear(m->heap, s);
 	krt_heap_free(m->heap, s, sizeof(*s));

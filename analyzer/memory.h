@@ -203,7 +203,7 @@ struct krt_memory {
 	uint32_t serial;
 	/* An allocation or block with an owner ends, in the call in hand; takes the reference. */
 	void (*owner_ends)(void *user, struct krt_owner *o);
-	/* A space that executables touch is gone. */
+	/* A space that executables touch, or of whose content something is known, is gone. */
 	void (*space_ends)(void *user, struct krt_space *s);
 	void *user;
 };

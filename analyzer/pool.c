@@ -469,6 +469,7 @@ static void end_block(struct krt_engine *e, struct krt_block *b, struct krt_op_i
 
 	while ((n = krt_tree_first(&b->inner)))
 		end_block(e, block_of(n), op);
+	krt_shadow_changed(e, from, end - from);
 	if (op) {
 		krt_op_ref(op);
 		b->free_op = op;
@@ -515,6 +516,7 @@ static void block_alloc(struct krt_engine *e, const struct krt_call *c)
 	last = krt_returned_at(&e->mem, from);
 	if (last)
 		came_back = last->freed;
+	krt_shadow_changed(e, from, end - from);
 	krt_returned_cut(&e->mem, from, end);
 	each_piece(e, p->kind == KRT_POOL_HOST, from, end, fold_piece, NULL);
 	b = krt_block_add(&e->mem, outer, from, end - from, p, c);

@@ -622,6 +622,7 @@ static void value_op(struct krt_engine *e, const struct krt_call *c)
 	if (!s)
 		return;
 	if (c->op == KRT_OP_WRITE_VALUE) {
+		krt_shadow_changed(e, c->addr, 8);
 		value_write(e, c, s, flag_key(e, c->addr), c->value, c->flags);
 	} else if (c->op == KRT_OP_WAIT_VALUE) {
 		value_wait(e, c, s, flag_key(e, c->addr), c->value, c->flags,
@@ -631,6 +632,9 @@ static void value_op(struct krt_engine *e, const struct krt_call *c)
 
 		for (uint32_t at = 0; at + sizeof(m) <= c->memops.len; at += sizeof(m)) {
 			memcpy(&m, (const char *)c->memops.data + at, sizeof(m));
+			if (m.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+			    m.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
+				krt_shadow_changed(e, m.writeValue.address, 8);
 			switch (m.operation) {
 			case CU_STREAM_MEM_OP_WRITE_VALUE_32:
 				value_write(e, c, s, flag_key(e, m.writeValue.address), m.writeValue.value,

@@ -458,6 +458,8 @@ void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const stru
 {
 	struct krt_shape s = *shape;
 
+	if (t->kind != KRT_ACC_READ)
+		krt_shadow_written(e, shape);
 	if (!e->judge || !s.width || !s.rows || !s.slices || t->stream->ctx->sticky)
 		return;
 	krt_shape_join(&s);
@@ -581,6 +583,7 @@ void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t ad
 	unsigned know = plain ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
 	uint64_t key;
 
+	krt_shadow_reached(e, addr);
 	if (!e->judge || op->stream->ctx->sticky)
 		return;
 	if (!mem) {

@@ -149,8 +149,9 @@ enum krt_blob_kind {
 	KRT_BLOB_GRAPH = 6,   /* struct krt_graph_rec: the graph of an instantiation, update or clone */
 	KRT_BLOB_FRAME = 7,   /* struct krt_frame_rec: the calling thread's stack */
 	KRT_BLOB_IMAGE = 8,   /* struct krt_image_ref[]: what a load or link call was given, or the linker gave */
+	KRT_BLOB_POINTERS = 9, /* struct krt_pointer_run ...: device addresses that a copy takes from the host */
 };
-#define KRT_BLOB_OF_CALL 255 /* as arg: of the call, not of an argument (CAPTURE, NODE, GRAPH, FRAME, IMAGE) */
+#define KRT_BLOB_OF_CALL 255 /* as arg: of the call, not of an argument (CAPTURE, NODE, GRAPH, FRAME, IMAGE, POINTERS) */
 
 struct krt_blob {
 	uint8_t arg;      /* which argument */
@@ -222,6 +223,21 @@ struct krt_frame_rec {    /* of a graph launch, where some node names memory on 
 	uint64_t sp;      /* below everything that is alive on it */
 	uint64_t low, high; /* of the stack, 0: not known */
 };
+
+/*
+ * What looks like device addresses among the bytes that a small copy takes from
+ * host memory, as they were before the driver was called; words that are aligned
+ * where they go to.  All other bytes of a copy with such a run are none.  Runs are
+ * in ascending order; in a run a word that is none is 0.
+ */
+struct krt_pointer_run {
+	uint32_t item;    /* which copy of a batch, else 0 */
+	uint32_t offset;  /* of the first word, in bytes from the copy's first */
+	uint32_t n;       /* words */
+	uint32_t rsv;
+	/* uint64_t word[n] */
+};
+#define KRT_POINTERS_COPY_MAX 65536 /* larger copies are not looked into */
 
 #define KRT_PARAMS_UNKNOWN UINT32_MAX
 struct krt_params {       /* raw parameter buffer of a launch, laid out by the kernel's offsets */
