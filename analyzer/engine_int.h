@@ -513,7 +513,7 @@ void krt_graph_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 void krt_graph_heap_end(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
 			uint64_t addr, uint64_t len);
 /* What launches in flight may still do to the bytes of an owner: addresses in it. */
-typedef void krt_graph_flight_fn(void *user, struct krt_op_info *op, unsigned kind,
+typedef void krt_graph_flight_fn(void *user, struct krt_op_info *op, struct krt_how how,
 				 enum krt_knowledge know, uint64_t from, uint64_t end);
 void krt_graph_flights(struct krt_engine *e, const struct krt_owner *o, krt_graph_flight_fn *fn,
 		       void *user);

@@ -17,46 +17,64 @@
 
 #define SEGS_MAX (1u << 20) /* of one footprint, before neighbours are joined */
 #define ROWS_MAX (1u << 16) /* of one access */
+#define TRIES_MAX 64	     /* segments with gaps that one look-up holds against an access */
+
+static uint64_t higher(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t lower(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 /* --- who conflicts with what ----------------------------------------------------------------- */
 
-static unsigned kind_of(unsigned list)
+struct krt_how krt_flist_how(unsigned list)
 {
-	switch ((enum krt_flist)list) {
+	static const uint8_t kinds[KRT_FKINDS] = {
+		[KRT_FK_READ] = KRT_ACC_READ,
+		[KRT_FK_WRITE] = KRT_ACC_WRITE,
+		[KRT_FK_ATOMIC] = KRT_ACC_ATOMIC,
+		[KRT_FK_BARRIER] = KRT_ACC_ATOMIC,
+	};
+	unsigned k = list - KRT_FL_KERNEL;
+
+	switch (list) {
 	case KRT_FL_COPY_READ:
-	case KRT_FL_KERNEL_READ:
-		return KRT_ACC_READ;
+		return (struct krt_how){.kind = KRT_ACC_READ, .copy = true};
 	case KRT_FL_COPY_WRITE:
-	case KRT_FL_KERNEL_WRITE:
-		return KRT_ACC_WRITE;
-	case KRT_FL_KERNEL_ATOMIC:
-	case KRT_FL_KERNEL_BARRIER:
-		return KRT_ACC_ATOMIC;
+		return (struct krt_how){.kind = KRT_ACC_WRITE, .copy = true};
 	case KRT_FL_POINTER:
-	case KRT_FLISTS:
-		break;
+		return (struct krt_how){.kind = KRT_ACC_UNKNOWN, .sure = KRT_SURE_FROM};
+	default:
+		return (struct krt_how){.kind = kinds[k % KRT_FKINDS],
+					.sure = (uint8_t)(k / KRT_FKINDS),
+					.coop = k % KRT_FKINDS == KRT_FK_BARRIER};
 	}
-	return KRT_ACC_UNKNOWN;
 }
 
-#define NO_CONFLICT (-1)
-
-/*
- * An access beside a segment of a list; copy: of a copy or set, coop: of a
- * cooperative kernel.  Confidence, or NO_CONFLICT.
- */
-static int against(unsigned kind, bool copy, bool coop, unsigned list)
+static unsigned kind_of(unsigned list)
 {
-	unsigned other = kind_of(list);
+	return krt_flist_how(list).kind;
+}
 
-	if (kind == KRT_ACC_ATOMIC && other == KRT_ACC_ATOMIC && (coop || list == KRT_FL_KERNEL_BARRIER))
-		return coop && list == KRT_FL_KERNEL_BARRIER ? KRT_CERTAIN : KRT_POSSIBLE;
-
-	if (kind == KRT_ACC_UNKNOWN)
-		return list == KRT_FL_COPY_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
-	if (other == KRT_ACC_UNKNOWN)
-		return copy && kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
-	return krt_access_conflict(kind, other) ? KRT_CERTAIN : NO_CONFLICT;
+int krt_how_conflict(struct krt_how a, struct krt_how b)
+{
+	if (a.kind == KRT_ACC_ATOMIC && b.kind == KRT_ACC_ATOMIC && (a.coop || b.coop))
+		return !a.coop || !b.coop	     ? KRT_POSSIBLE
+		       : a.sure == b.sure && !a.sure ? KRT_CERTAIN
+						     : KRT_LIKELY;
+	if (a.kind == KRT_ACC_UNKNOWN)
+		return b.copy && b.kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
+	if (b.kind == KRT_ACC_UNKNOWN)
+		return a.copy && a.kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
+	if (!krt_access_conflict(a.kind, b.kind))
+		return KRT_NO_CONFLICT;
+	if (a.sure == KRT_SURE_FROM || b.sure == KRT_SURE_FROM)
+		return a.sure == KRT_SURE_ALL || b.sure == KRT_SURE_ALL ? KRT_LIKELY : KRT_POSSIBLE;
+	return a.sure == KRT_SURE_ALL && b.sure == KRT_SURE_ALL ? KRT_CERTAIN : KRT_LIKELY;
 }
 
 /* Only launches that meet their grids object to two atomic updates. */
@@ -75,10 +93,20 @@ static int with_node(const struct krt_footprint *f, uint32_t node, int confidenc
 	return maybe && confidence > KRT_LIKELY ? KRT_LIKELY : confidence;
 }
 
+static int with_nodes(const struct krt_footprint *f, uint32_t x, const struct krt_footprint *g,
+		      uint32_t y, int confidence)
+{
+	/* kernels that wait for one another in memory have an order of their own */
+	if (confidence > KRT_LIKELY && f->set[x]->syncs && g->set[y]->syncs)
+		confidence = KRT_LIKELY;
+	return with_node(f, x, with_node(g, y, confidence));
+}
+
 /* --- making one --------------------------------------------------------------------------------- */
 
 struct interval {
-	uint64_t space, from, end;
+	uint64_t space, from, end, limit;
+	const struct krt_pattern *gaps;
 	uint32_t node;
 	uint8_t list, know;
 	bool maybe;
@@ -87,8 +115,8 @@ struct named {
 	struct krt_owner *owner;
 	uint64_t from, end;
 	uint32_t node;
-	uint8_t know, role, kind, rank;
-	bool stray;
+	uint8_t know, role, kind, sure, rank;
+	bool stray, wrote;
 };
 struct maker {
 	struct krt_engine *e;
@@ -102,6 +130,8 @@ struct maker {
 
 static int list_of(const struct krt_gaccess *a, bool coop)
 {
+	unsigned first = KRT_FL_KERNEL + a->sure * KRT_FKINDS;
+
 	switch ((enum krt_gaccess_role)a->role) {
 	case KRT_GROLE_COPY_SRC:
 		return KRT_FL_COPY_READ;
@@ -111,11 +141,11 @@ static int list_of(const struct krt_gaccess *a, bool coop)
 	case KRT_GROLE_KERNEL:
 		if (a->know == KRT_KNOW_WORD)
 			break;
-		return a->kind == KRT_ACC_READ	   ? KRT_FL_KERNEL_READ
-		       : a->kind == KRT_ACC_WRITE  ? KRT_FL_KERNEL_WRITE
+		return a->kind == KRT_ACC_READ	   ? (int)first + KRT_FK_READ
+		       : a->kind == KRT_ACC_WRITE  ? (int)first + KRT_FK_WRITE
 		       : a->kind != KRT_ACC_ATOMIC ? KRT_FL_POINTER
-		       : coop			   ? KRT_FL_KERNEL_BARRIER
-						   : KRT_FL_KERNEL_ATOMIC;
+		       : coop			   ? (int)first + KRT_FK_BARRIER
+						   : (int)first + KRT_FK_ATOMIC;
 	case KRT_GROLE_HOSTFN:
 	case KRT_GROLE_MEMOP: /* a flag: met on purpose */
 		break;
@@ -137,8 +167,10 @@ static void add_bytes(struct maker *m, const struct krt_gaccess *a, uint32_t nod
 {
 	const struct krt_gmem *own =
 		a->space == KRT_SPACE_GRAPH ? krt_graph_image_mem(m->f->image, a->addr) : NULL;
+	const struct krt_owner *o = a->block ? a->block : a->owner;
 	int list = list_of(a, m->f->set[node]->coop);
 	struct interval iv = {.space = a->space,
+			      .gaps = a->gaps,
 			      .node = node,
 			      .list = (uint8_t)list,
 			      .know = a->know,
@@ -156,7 +188,9 @@ static void add_bytes(struct maker *m, const struct krt_gaccess *a, uint32_t nod
 	for (uint64_t z = 0; z < a->slices; z++)
 		for (uint64_t y = 0; y < a->rows && m->n < SEGS_MAX; y++) {
 			iv.from = a->key + z * a->slice_pitch + y * a->pitch;
-			iv.end = iv.from + a->width;
+			iv.end = iv.limit = iv.from + a->width;
+			if (a->sure == KRT_SURE_FROM && o)
+				iv.limit = o->off + o->size;
 			add_interval(m, &iv);
 		}
 }
@@ -176,10 +210,17 @@ static void add_owner(struct maker *m, const struct krt_gaccess *a, struct krt_o
 			    .know = a->know,
 			    .role = a->role,
 			    .kind = a->kind,
+			    .sure = a->sure,
 			    .stray = a->stray,
-			    .rank = a->know != KRT_KNOW_WORD ? 3 : !a->stray};
-	if (n->rank > 1 && !(m->f->image->node[node].flags & KRT_GN_MAYBE))
-		n->rank++;
+			    .rank = !a->stray};
+	if (a->know == KRT_KNOW_WORD)
+		return;
+	n->rank = (uint8_t)(2 + KRT_SURE_FROM - a->sure);
+	if (m->f->image->node[node].flags & KRT_GN_MAYBE)
+		return;
+	n->rank += 1 + KRT_SURE_FROM;
+	n->wrote =
+		a->sure == KRT_SURE_ALL && (a->kind == KRT_ACC_WRITE || a->kind == KRT_ACC_ATOMIC);
 }
 
 static int by_place(const void *a, const void *b)
@@ -192,6 +233,8 @@ static int by_place(const void *a, const void *b)
 		return x->list < y->list ? -1 : 1;
 	if (x->from != y->from)
 		return x->from < y->from ? -1 : 1;
+	if (!x->gaps != !y->gaps)
+		return x->gaps ? 1 : -1;
 	if (x->maybe != y->maybe)
 		return x->maybe ? 1 : -1;
 	return x->node < y->node ? -1 : x->node > y->node;
@@ -206,7 +249,12 @@ static int by_owner(const void *a, const void *b)
 		return x->owner->serial < y->owner->serial ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
-	return x->node < y->node ? -1 : x->node > y->node;
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	/* what it writes before what it reads */
+	if (x->kind != y->kind)
+		return x->kind > y->kind ? -1 : 1;
+	return x->from < y->from ? -1 : x->from > y->from;
 }
 
 static struct krt_space *space_of(struct krt_engine *e, uint64_t id, const struct krt_owner *o)
@@ -252,6 +300,7 @@ static void unhang_group(struct krt_fgroup *g)
 static bool make_groups(struct maker *m)
 {
 	struct krt_footprint *f = m->f;
+	struct krt_fseg *s, *solid = NULL; /* the latest without gaps of the list */
 	uint32_t groups = 0, segs = 0;
 
 	if (m->n)
@@ -268,7 +317,6 @@ static bool make_groups(struct maker *m)
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct interval *iv = &m->iv[i];
 		struct krt_fgroup *g;
-		struct krt_fseg *last = NULL;
 		uint64_t from = iv->from;
 
 		if (!i || iv->space != iv[-1].space) {
@@ -277,21 +325,36 @@ static bool make_groups(struct maker *m)
 			g->id = iv->space;
 		}
 		g = &f->group[groups - 1];
-		if (!g->count[iv->list])
+		if (!g->count[iv->list]) {
 			g->at[iv->list] = segs;
-		else
-			last = &f->seg[segs - 1];
-		if (last && last->end > from)
-			from = last->end;
+			solid = NULL;
+		}
+		/* those without gaps are cut to what is new */
+		if (solid && solid->end >= iv->end)
+			solid->limit = higher(solid->limit, iv->limit);
+		if (solid && solid->end > from && (!iv->gaps || solid->end >= iv->end))
+			from = solid->end;
 		if (from >= iv->end)
 			continue;
-		if (last && last->end == from && last->node == iv->node) {
-			last->end = iv->end;
+		if (solid && solid == &f->seg[segs - 1] && !iv->gaps && solid->end == from &&
+		    solid->node == iv->node) {
+			solid->end = iv->end;
+			solid->limit = higher(solid->limit, iv->limit);
+			solid->reach = higher(solid->reach, iv->end);
 			continue;
 		}
-		f->seg[segs++] = (struct krt_fseg){
-			.from = from, .end = iv->end, .node = iv->node, .know = iv->know};
-		g->count[iv->list]++;
+		s = &f->seg[segs++];
+		*s = (struct krt_fseg){.from = from,
+				       .end = iv->end,
+				       .reach = iv->end,
+				       .limit = iv->limit,
+				       .gaps = iv->gaps,
+				       .node = iv->node,
+				       .know = iv->know};
+		if (g->count[iv->list]++ && s[-1].reach > s->reach)
+			s->reach = s[-1].reach;
+		if (!iv->gaps)
+			solid = s;
 	}
 	f->segs = segs;
 	return true;
@@ -313,8 +376,10 @@ static bool make_uses(struct maker *m)
 		const struct named *n = &m->name[i];
 		struct krt_owner_use *u;
 
-		if (i && n->owner == n[-1].owner)
+		if (i && n->owner == n[-1].owner) {
+			f->use[f->uses - 1].wrote |= n->wrote;
 			continue;
+		}
 		u = &f->use[f->uses++];
 		*u = (struct krt_owner_use){.fp = f,
 					    .owner = n->owner,
@@ -325,7 +390,9 @@ static bool make_uses(struct maker *m)
 					    .know = n->know,
 					    .role = n->role,
 					    .kind = n->kind,
-					    .stray = n->stray};
+					    .sure = n->sure,
+					    .stray = n->stray,
+					    .wrote = n->wrote};
 		n->owner->refs++;
 		if (u->next)
 			u->next->prev = u;
@@ -587,61 +654,80 @@ void krt_graph_sweep(struct krt_engine *e)
 
 /* --- looking into one ----------------------------------------------------------------------------- */
 
-/* The first segment of a list that reaches into [from, end), or NULL. */
-static const struct krt_fseg *find(struct krt_engine *e, const struct krt_fgroup *g, unsigned list,
-				   uint64_t from, uint64_t end)
+static bool seg_meets(const struct krt_fseg *s, const struct krt_pattern *p)
+{
+	struct krt_pattern solid;
+
+	if (s->gaps)
+		return krt_pattern_meet(s->gaps, p);
+	if (!krt_pattern_gaps(p))
+		return true;
+	solid = krt_pattern_solid(s->from, s->end);
+	return krt_pattern_meet(&solid, p);
+}
+
+const struct krt_fseg *krt_footprint_find(struct krt_engine *e, const struct krt_fgroup *g,
+					  unsigned list, const struct krt_pattern *p)
 {
 	const struct krt_fseg *s = g->fp->seg + g->at[list];
-	uint32_t lo = 0, hi = g->count[list];
+	uint32_t lo = 0, hi = g->count[list], n = hi;
+	unsigned tried = 0;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
 		e->graphs.steps++;
-		if (s[mid].end <= from)
+		if (s[mid].reach <= p->lo)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < g->count[list] && s[lo].from < end ? &s[lo] : NULL;
+	/* where there are gaps, several may be there and not meet it */
+	for (; lo < n && s[lo].from < p->hi && tried < TRIES_MAX; lo++, tried++) {
+		e->graphs.steps++;
+		if (s[lo].end > p->lo && seg_meets(&s[lo], p))
+			return &s[lo];
+	}
+	return NULL;
+}
+
+static const struct krt_fseg *find(struct krt_engine *e, const struct krt_fgroup *g, unsigned list,
+				   uint64_t from, uint64_t end)
+{
+	struct krt_pattern p = krt_pattern_solid(from, end);
+
+	return krt_footprint_find(e, g, list, &p);
 }
 
 struct hit {
-	int confidence; /* NO_CONFLICT: none */
+	int confidence; /* KRT_NO_CONFLICT: none */
 	unsigned list;
 	const struct krt_fseg *seg;
 };
 
 /* The surest conflict of an access with a footprint in one space. */
-static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, unsigned kind,
-			   bool copy, bool coop, uint64_t from, uint64_t end)
+static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, struct krt_how how,
+			   bool syncs, const struct krt_pattern *p)
 {
-	struct hit h = {.confidence = NO_CONFLICT};
+	struct hit h = {.confidence = KRT_NO_CONFLICT};
 
 	for (unsigned list = 0; list < KRT_FLISTS; list++) {
-		int c = g->count[list] ? against(kind, copy, coop, list) : NO_CONFLICT;
+		int c = g->count[list] ? krt_how_conflict(how, krt_flist_how(list))
+				       : KRT_NO_CONFLICT;
 		const struct krt_fseg *s;
 
 		if (c <= h.confidence)
 			continue;
-		s = find(e, g, list, from, end);
+		s = krt_footprint_find(e, g, list, p);
 		if (!s)
 			continue;
 		c = with_node(g->fp, s->node, c);
+		if (syncs && c > KRT_LIKELY && g->fp->set[s->node]->syncs)
+			c = KRT_LIKELY;
 		if (c > h.confidence)
 			h = (struct hit){.confidence = c, .list = list, .seg = s};
 	}
 	return h;
-}
-
-static uint64_t higher(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t lower(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static bool settled(struct krt_engine *e, struct krt_footprint *f)
@@ -698,6 +784,15 @@ void krt_pending_clear(struct krt_engine *e, struct krt_exec *x)
 	x->npend = 0;
 }
 
+/* An access of the history. */
+static struct krt_how how_of(const struct krt_access *a)
+{
+	return (struct krt_how){.kind = a->kind,
+				.sure = a->kind == KRT_ACC_UNKNOWN ? KRT_SURE_FROM : KRT_SURE_ALL,
+				.copy = a->op->class != KRT_OPC_KERNEL,
+				.coop = a->op->coop};
+}
+
 struct seed {
 	struct krt_engine *e;
 	struct krt_exec *x;
@@ -710,7 +805,7 @@ struct seed {
 static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint64_t end)
 {
 	struct seed *s = user;
-	int c = against(a->kind, a->op->class != KRT_OPC_KERNEL, a->op->coop, s->list);
+	int c = krt_how_conflict(how_of(a), krt_flist_how(s->list));
 	struct krt_pending p = {.op = a->op,
 				.space = s->g->id,
 				.from = from,
@@ -722,9 +817,18 @@ static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint
 				.node_know = s->seg->know,
 				.list = (uint8_t)s->list};
 
-	if (c == NO_CONFLICT || krt_order_settled(s->e->order, a->op->stamp))
+	if (c == KRT_NO_CONFLICT || krt_order_settled(s->e->order, a->op->stamp))
 		return;
-	p.confidence = (uint8_t)with_node(s->g->fp, s->seg->node, c);
+	if (s->seg->gaps) {
+		struct krt_pattern bytes = krt_pattern_solid(from, end);
+
+		if (!krt_pattern_meet(s->seg->gaps, &bytes))
+			return;
+	}
+	c = with_node(s->g->fp, s->seg->node, c);
+	if (c > KRT_LIKELY && a->op->syncs && s->g->fp->set[s->seg->node]->syncs)
+		c = KRT_LIKELY;
+	p.confidence = (uint8_t)c;
 	pend_add(s->e, s->x, &p);
 }
 
@@ -756,9 +860,9 @@ static void seed_allocation(struct krt_engine *e, struct krt_exec *x,
 	p.op = m->alloc_op;
 	p.list = (uint8_t)u->kind;
 	p.confidence = (uint8_t)with_node(u->fp, u->node,
-					  u->know == KRT_KNOW_WORD	? KRT_POSSIBLE
-					  : u->know == KRT_KNOW_POINTER ? KRT_LIKELY
-									: KRT_CERTAIN);
+					  u->know == KRT_KNOW_WORD  ? KRT_POSSIBLE
+					  : u->sure != KRT_SURE_ALL ? KRT_LIKELY
+								    : KRT_CERTAIN);
 	pend_add(e, x, &p);
 }
 
@@ -791,6 +895,23 @@ void krt_footprint_seed(struct krt_engine *e, struct krt_exec *x)
 }
 
 /* --- operations meet launches --------------------------------------------------------------------- */
+
+static struct krt_how how_of_touch(const struct krt_graph_touch *t)
+{
+	return (struct krt_how){.kind = (uint8_t)t->kind,
+				.sure = (uint8_t)t->sure,
+				.copy = t->op->class != KRT_OPC_KERNEL,
+				.coop = t->op->coop};
+}
+
+static struct krt_pattern bytes_of(const struct krt_graph_touch *t, uint64_t from, uint64_t end)
+{
+	struct krt_pattern p = t->pattern ? *t->pattern : krt_pattern_solid(from, end);
+
+	p.lo = from;
+	p.hi = end;
+	return p;
+}
 
 static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			const struct krt_fgroup *g, const struct hit *h, enum krt_finding_view view,
@@ -865,7 +986,10 @@ static void log_add(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 
 	key = krt_mix(krt_mix(key, t->op->kernel), krt_op_domain(t->op));
 	key = krt_mix(krt_mix(key, t->mem->space->id), from);
-	key = krt_mix(krt_mix(key, end), t->kind << 8 | t->know);
+	key = krt_mix(krt_mix(key, end), t->kind << 16 | t->sure << 8 | t->know);
+	if (t->pattern) /* by rows and pieces: of the same hull they tell it apart enough */
+		key = krt_mix(krt_mix(key, t->pattern->at),
+			      krt_mix(t->pattern->pitch, t->pattern->stride));
 	HASH_FIND(hh, e->graphs.log, &key, sizeof(key), k);
 	if (k) { /* to the end of the list */
 		HASH_DELETE(hh, e->graphs.log, k);
@@ -885,8 +1009,10 @@ static void log_add(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 			       .from = from,
 			       .end = end,
 			       .addr = t->mem->node.key,
+			       .pattern = bytes_of(t, from, end),
 			       .kind = (uint8_t)t->kind,
-			       .know = (uint8_t)t->know};
+			       .know = (uint8_t)t->know,
+			       .sure = (uint8_t)t->sure};
 	HASH_ADD(hh, e->graphs.log, key, sizeof(k->key), k);
 	if (!k->hh.tbl) {
 		krt_heap_free(heap, k, sizeof(*k));
@@ -899,6 +1025,8 @@ static void log_add(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 static void pend_now(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
 		     uint64_t end)
 {
+	struct krt_pattern bytes = bytes_of(t, from, end);
+
 	for (struct krt_fgroup *g = t->mem->space->graphs; g; g = g->next) {
 		struct krt_pending p = {.op = t->op,
 					.space = g->id,
@@ -909,8 +1037,8 @@ static void pend_now(struct krt_engine *e, const struct krt_graph_touch *t, uint
 
 		if (!g->fp->exec)
 			continue;
-		h = conflict(e, g, t->kind, t->op->class != KRT_OPC_KERNEL, t->op->coop, from, end);
-		if (h.confidence == NO_CONFLICT)
+		h = conflict(e, g, how_of_touch(t), t->op->syncs, &bytes);
+		if (h.confidence == KRT_NO_CONFLICT)
 			continue;
 		p.from = higher(from, h.seg->from);
 		p.end = lower(end, h.seg->end);
@@ -939,7 +1067,7 @@ static void remember(struct krt_engine *e, const struct krt_graph_touch *t, uint
 void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
 		    uint64_t end)
 {
-	bool copy = t->op->class != KRT_OPC_KERNEL;
+	struct krt_pattern bytes = bytes_of(t, from, end);
 
 	for (struct krt_footprint *f = e->graphs.flying; f; f = f->next) {
 		const struct krt_fgroup *g;
@@ -953,8 +1081,8 @@ void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 		g = krt_footprint_group(f, t->mem->space->id);
 		if (!g)
 			continue;
-		h = conflict(e, g, t->kind, copy, t->op->coop, from, end);
-		if (h.confidence != NO_CONFLICT &&
+		h = conflict(e, g, how_of_touch(t), t->op->syncs, &bytes);
+		if (h.confidence != KRT_NO_CONFLICT &&
 		    !changed_hands(f, h.seg->node, higher(from, h.seg->from)))
 			meet_flight(e, t, g, &h, view, from, end);
 	}
@@ -976,11 +1104,13 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 		if (!g || !krt_unordered(e, f->flight, NULL, &p.view))
 			continue;
 		for (unsigned list = 0; list < KRT_FLISTS; list++) {
-			int c = g->count[list] ? against(kind, false, false, list) : NO_CONFLICT;
+			int c = g->count[list] ? krt_how_conflict((struct krt_how){.kind = kind},
+								  krt_flist_how(list))
+					       : KRT_NO_CONFLICT;
 			const struct krt_fseg *s;
 
-			if (c == NO_CONFLICT ||
-			    (list > KRT_FL_COPY_WRITE && mem->kind != KRT_MEM_MANAGED))
+			if (c == KRT_NO_CONFLICT ||
+			    (!krt_flist_how(list).copy && mem->kind != KRT_MEM_MANAGED))
 				continue;
 			s = find(e, g, list, from, end);
 			if (!s)
@@ -1029,7 +1159,7 @@ static void free_use(struct krt_engine *e, struct krt_op_info *op, struct krt_st
 	p.cur_know = KRT_KNOW_API;
 	p.prev_know = u->know;
 	p.mem = mem;
-	if (u->know != KRT_KNOW_WORD && u->know != KRT_KNOW_POINTER) {
+	if (u->sure != KRT_SURE_FROM) {
 		p.from = u->from;
 		p.end = u->end;
 	}
@@ -1049,6 +1179,7 @@ void krt_graph_free_unknown(struct krt_engine *e, struct krt_op_info *op, struct
 			    struct krt_mem *mem)
 {
 	uint64_t from = krt_mem_key(mem, mem->node.key), end = from + mem->size;
+	struct krt_pattern bytes = krt_pattern_solid(from, end);
 
 	if (!e->judge || e->exiting)
 		return;
@@ -1059,10 +1190,13 @@ void krt_graph_free_unknown(struct krt_engine *e, struct krt_op_info *op, struct
 
 		if (!f->flight || f->flight == op || !krt_unordered(e, f->flight, s, &p.view))
 			continue;
-		h = conflict(e, g, KRT_ACC_WRITE, true, false, from, end);
-		if (h.confidence == NO_CONFLICT)
+		h = conflict(e, g, (struct krt_how){.kind = KRT_ACC_WRITE, .copy = true}, false,
+			     &bytes);
+		if (h.confidence == KRT_NO_CONFLICT)
 			continue;
-		p.confidence = (enum krt_confidence)h.confidence;
+		/* whatever it does there: the memory is gone */
+		p.confidence = (enum krt_confidence)with_node(
+			f, h.seg->node, h.list == KRT_FL_POINTER ? KRT_LIKELY : KRT_CERTAIN);
 		p.cur = op;
 		p.prev = f->flight;
 		p.cur_what = "free";
@@ -1095,8 +1229,9 @@ void krt_graph_flights(struct krt_engine *e, const struct krt_owner *o, krt_grap
 			const struct krt_fseg *last = f->seg + g->at[list] + g->count[list];
 
 			for (; s && s < last && s->from < end; s++)
-				fn(user, f->flight, kind_of(list), s->know,
-				   base + higher(from, s->from), base + lower(end, s->end));
+				if (s->end > from)
+					fn(user, f->flight, krt_flist_how(list), s->know,
+					   base + higher(from, s->from), base + lower(end, s->end));
 		}
 	}
 }
@@ -1198,14 +1333,26 @@ void krt_footprint_flags(struct krt_engine *e, struct krt_footprint *f, struct k
 			for (uint32_t k = 0; f->set[i] && k < f->set[i]->n; k++) {
 				const struct krt_gaccess *a = &f->set[i]->access[k];
 
-				if (a->role == KRT_GROLE_KERNEL && krt_flag_known(e, a->addr) &&
+				uint64_t flag = a->base ? a->base : a->addr;
+
+				if (a->role == KRT_GROLE_KERNEL && krt_flag_known(e, flag) &&
 				    krt_heap_grow(&e->heap, &f->flag, &f->flags_cap, f->flags,
 						  sizeof(*f->flag)))
-					f->flag[f->flags++] = a->addr;
+					f->flag[f->flags++] = flag;
 			}
 	}
 	for (uint32_t i = 0; i < f->flags; i++)
 		krt_flag_touch(e, s, f->flag[i]);
+}
+
+static bool segs_meet(const struct krt_fseg *x, const struct krt_fseg *y)
+{
+	struct krt_pattern solid;
+
+	if (y->gaps)
+		return seg_meets(x, y->gaps);
+	solid = krt_pattern_solid(y->from, y->end);
+	return seg_meets(x, &solid);
 }
 
 /* What two lists of one space have in common, if it is surer than what is known. */
@@ -1214,28 +1361,33 @@ static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsig
 {
 	const struct krt_fseg *x = a->fp->seg + a->at[la], *y = b->fp->seg + b->at[lb];
 	const struct krt_fseg *xe = x + a->count[la], *ye = y + b->count[lb];
-	int c = against(kind_of(la), la <= KRT_FL_COPY_WRITE, la == KRT_FL_KERNEL_BARRIER, lb);
+	int c = krt_how_conflict(krt_flist_how(la), krt_flist_how(lb));
 
-	if (c == NO_CONFLICT || (m->any && c <= (int)m->confidence))
+	if (c == KRT_NO_CONFLICT || (m->any && c <= (int)m->confidence))
 		return;
-	while (x < xe && y < ye) {
-		if (x->end <= y->from) {
-			x++;
-		} else if (y->end <= x->from) {
+	for (; x < xe; x++) {
+		unsigned tried = 0;
+
+		while (y < ye && y->reach <= x->from)
 			y++;
-		} else {
+		for (const struct krt_fseg *k = y; k < ye && k->from < x->end && tried < TRIES_MAX;
+		     k++, tried++) {
+			if (k->end <= x->from || !segs_meet(x, k))
+				continue;
+			c = with_nodes(a->fp, x->node, b->fp, k->node, c);
+			if (m->any && c <= (int)m->confidence)
+				return;
 			m->any = true;
-			m->confidence =
-				(uint8_t)with_node(a->fp, x->node, with_node(b->fp, y->node, c));
+			m->confidence = (uint8_t)c;
 			m->list[0] = (uint8_t)la;
 			m->list[1] = (uint8_t)lb;
 			m->node[0] = x->node;
-			m->node[1] = y->node;
+			m->node[1] = k->node;
 			m->know[0] = x->know;
-			m->know[1] = y->know;
+			m->know[1] = k->know;
 			m->space = a->id;
-			m->from = higher(x->from, y->from);
-			m->end = lower(x->end, y->end);
+			m->from = higher(x->from, k->from);
+			m->end = lower(x->end, k->end);
 			return;
 		}
 	}
@@ -1274,7 +1426,8 @@ static const struct krt_fmeet *meeting(struct krt_engine *e, const struct krt_fo
 		const struct krt_fgroup *g = krt_footprint_group(b, a->group[i].id);
 
 		for (unsigned k = 0; g && k < KRT_FLISTS * KRT_FLISTS; k++)
-			common(&a->group[i], g, k / KRT_FLISTS, k % KRT_FLISTS, m);
+			if (a->group[i].count[k / KRT_FLISTS] && g->count[k % KRT_FLISTS])
+				common(&a->group[i], g, k / KRT_FLISTS, k % KRT_FLISTS, m);
 	}
 	HASH_ADD(hh, e->graphs.meets, key, sizeof(m->key), m);
 	if (!m->hh.tbl) {
@@ -1350,6 +1503,7 @@ static void judge_log(struct krt_engine *e, struct krt_exec *x, struct krt_op_in
 	for (struct krt_glog *k = log_last(e); k && k->number > x->seen; k = k->hh.prev) {
 		struct krt_pair p = {.cur = op, .prev = k->op};
 		const struct krt_fgroup *g;
+		struct krt_how how;
 		struct hit h;
 
 		e->graphs.steps++;
@@ -1358,9 +1512,12 @@ static void judge_log(struct krt_engine *e, struct krt_exec *x, struct krt_op_in
 		g = krt_footprint_group(x->fp, k->space);
 		if (!g)
 			continue;
-		h = conflict(e, g, k->kind, k->op->class != KRT_OPC_KERNEL, k->op->coop, k->from,
-			     k->end);
-		p.mem = h.confidence == NO_CONFLICT ? NULL : memory_of(e, k->space, k->addr);
+		how.kind = k->kind;
+		how.sure = k->sure;
+		how.copy = k->op->class != KRT_OPC_KERNEL;
+		how.coop = k->op->coop;
+		h = conflict(e, g, how, k->op->syncs, &k->pattern);
+		p.mem = h.confidence == KRT_NO_CONFLICT ? NULL : memory_of(e, k->space, k->addr);
 		if (!p.mem)
 			continue;
 		p.from = krt_mem_addr(p.mem, higher(k->from, h.seg->from));

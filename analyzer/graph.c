@@ -494,7 +494,8 @@ static void exec_set(struct krt_engine *e, const struct krt_call *c)
 			krt_graph_image_new(&e->heap, r + 1, r->size - (uint32_t)sizeof(*r)));
 		return;
 	}
-	set = krt_gset_new(e, c, x->image, r->type, r + 1, r->size - (uint32_t)sizeof(*r), NULL);
+	set = krt_gset_new(e, c, x->image, r->type, r->ctx, r + 1, r->size - (uint32_t)sizeof(*r),
+			   NULL);
 	if (!set)
 		return;
 	set->stack = r->flags & KRT_NODE_STACK;
@@ -548,7 +549,7 @@ static bool surely_written(const struct krt_block *b)
 	if (b->wrote)
 		return true;
 	for (const struct krt_owner_use *u = b->owner ? b->owner->uses : NULL; u; u = u->next)
-		if (u->kind == KRT_ACC_WRITE || u->kind == KRT_ACC_ATOMIC)
+		if (u->wrote)
 			return true;
 	return false;
 }
@@ -659,7 +660,7 @@ static void stale_find(struct krt_engine *e, const struct krt_exec *x,
 	shape.current.sequence = f.cur.seq;
 	shape.current.kernel = k ? k->name : NULL;
 	shape.current.knowledge = krt_know_text(u->know);
-	if (u->from < u->end && u->know != KRT_KNOW_POINTER && u->know != KRT_KNOW_WORD) {
+	if (u->from < u->end && u->sure != KRT_SURE_FROM) {
 		shape.current.range_base = u->from;
 		shape.current.range_len = u->end - u->from;
 	}

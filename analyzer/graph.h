@@ -25,6 +25,7 @@
 
 #include "../rules/finding.h"
 #include "memory.h"
+#include "pattern.h"
 
 struct krt_engine;
 
@@ -108,19 +109,24 @@ enum krt_gaccess_role {
 
 /*
  * One access; all of it lies in one owner's memory (or in none that is known).
- * rows of width bytes each, pitch apart, and slices of them.  Of a kernel that
- * is only given a pointer: kind UNKNOWN, know POINTER or WORD, one byte.
+ * rows of width bytes each, pitch apart, and slices of them.  Of a kernel one row,
+ * perhaps with gaps, or rows that are all touched; where only the beginning is known
+ * (sure FROM) one byte.  Of one that is only given a pointer: kind UNKNOWN, know
+ * POINTER or WORD.
  */
 struct krt_gaccess {
 	uint8_t kind; /* enum krt_access_kind */
 	uint8_t know; /* enum krt_knowledge */
 	uint8_t role; /* enum krt_gaccess_role */
+	uint8_t sure; /* enum krt_sureness */
 	bool host;    /* host memory: pageable, pinned or registered */
 	bool stray;   /* a word of a large parameter: it may be left over from other uses */
 	uint64_t space; /* id of the space: two accesses meet where space and keys are the same */
 	uint64_t key;	/* of the first byte in it */
 	uint64_t addr;	/* of the first byte; an offset in an array */
 	uint64_t width, rows, pitch, slices, slice_pitch;
+	struct krt_pattern *gaps; /* keys; NULL: none */
+	uint64_t base;		  /* the kernel's pointer that it was reached from; 0: none */
 	struct krt_owner *owner; /* of the allocation; NULL: not known */
 	struct krt_owner *block; /* of the pool's block in it; NULL: none */
 };
@@ -137,11 +143,26 @@ struct krt_gset {
 	bool coop, stack;	/* stack: it names memory on that thread's stack */
 	bool opaque;		/* a kernel of whose parameters nothing is known */
 	bool waits;		/* for what is not seen: a semaphore, a value in memory */
+	bool syncs;		/* a kernel that may wait for another one in memory */
 	uint32_t n, cap;
 	struct krt_gaccess *access;
 };
 
 void krt_gset_unref(struct krt_gset *s);
+
+/* What is known of an access beside its bytes. */
+struct krt_how {
+	uint8_t kind; /* enum krt_access_kind */
+	uint8_t sure; /* enum krt_sureness */
+	bool copy;    /* or set: not a kernel's */
+	bool coop;    /* of a cooperative kernel */
+};
+#define KRT_NO_CONFLICT (-1)
+/*
+ * Two accesses that have bytes in common (of a pointer: its first byte), with
+ * nothing to order them: an enum krt_confidence, or KRT_NO_CONFLICT.
+ */
+int krt_how_conflict(struct krt_how a, struct krt_how b);
 
 /* --- images ---------------------------------------------------------------------- */
 
@@ -239,15 +260,24 @@ struct krt_gtemplate {
 enum krt_flist {
 	KRT_FL_COPY_READ,
 	KRT_FL_COPY_WRITE, /* sets too */
-	KRT_FL_KERNEL_READ,
-	KRT_FL_KERNEL_WRITE,
-	KRT_FL_KERNEL_ATOMIC,
-	KRT_FL_KERNEL_BARRIER, /* the same of a cooperative kernel */
-	KRT_FL_POINTER, /* of a kernel of which no more is known */
-	KRT_FLISTS
+	KRT_FL_POINTER,	   /* of a kernel of which no more is known */
+	KRT_FL_KERNEL,	   /* the rest: by sureness and, of each, by enum krt_fkind */
+	KRT_FLISTS = KRT_FL_KERNEL + 12
 };
+enum krt_fkind {
+	KRT_FK_READ,
+	KRT_FK_WRITE,
+	KRT_FK_ATOMIC,
+	KRT_FK_BARRIER, /* atomic, of a cooperative kernel */
+	KRT_FKINDS
+};
+struct krt_how krt_flist_how(unsigned list);
+/* By `from`.  Those with gaps may overlap others of their list. */
 struct krt_fseg {
 	uint64_t from, end; /* keys of the space */
+	uint64_t reach;	    /* the highest end in the list so far */
+	uint64_t limit;	    /* sure FROM: where its block or allocation ends; others: end */
+	const struct krt_pattern *gaps; /* NULL: none */
 	uint32_t node;
 	uint8_t know;
 };
@@ -266,8 +296,9 @@ struct krt_owner_use {
 	struct krt_owner_use *next_stale;  /* of the footprint */
 	uint64_t from, end;		   /* addresses of the access that stands for it */
 	uint32_t node;
-	uint8_t know, role, kind;
+	uint8_t know, role, kind, sure;
 	bool stray, stale, reported;
+	bool wrote; /* some node surely writes there */
 };
 struct krt_footprint {
 	unsigned refs;
@@ -313,7 +344,8 @@ struct krt_glog {
 	struct krt_op_info *op;
 	uint64_t space, from, end; /* keys */
 	uint64_t addr;		   /* of the memory; of an array: its handle */
-	uint8_t kind, know;
+	struct krt_pattern pattern;
+	uint8_t kind, know, sure;
 	UT_hash_handle hh;
 };
 #define KRT_GLOG_MAX	8192
@@ -392,10 +424,11 @@ struct krt_graphs {
 /* --- graph_node.c: sets and the store of nodes --- */
 
 struct krt_gset *krt_gset_ref(struct krt_gset *s);
-/* The set of a node as it would be made now; stream: whose declared accesses are its, or NULL. */
+/* The set of a node of a context as it would be made now; stream: whose declared accesses are its,
+ * or NULL. */
 struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
-			      const struct krt_graph_image *g, unsigned type, const void *payload,
-			      uint32_t len, struct krt_stream_info *s);
+			      const struct krt_graph_image *g, unsigned type, uint64_t ctx,
+			      const void *payload, uint32_t len, struct krt_stream_info *s);
 const char *krt_gset_text(const struct krt_engine *e, unsigned type, const struct krt_gset *s,
 			  char *buf, size_t len);
 const char *krt_gset_api(const struct krt_engine *e, unsigned type, const struct krt_gset *s,
@@ -412,6 +445,12 @@ void krt_gnodes_free(struct krt_engine *e);
 
 /* --- footprint.c --- */
 
+/*
+ * The first segment of a list that has bytes in common with p, or NULL; further ones
+ * have a higher `from`.
+ */
+const struct krt_fseg *krt_footprint_find(struct krt_engine *e, const struct krt_fgroup *g,
+					  unsigned list, const struct krt_pattern *p);
 /* Of what the executable's enabled nodes touch now.  NULL: no memory. */
 struct krt_footprint *krt_footprint_new(struct krt_engine *e, struct krt_exec *x);
 void krt_footprint_unref(struct krt_engine *e, struct krt_footprint *f);

@@ -410,6 +410,8 @@ void krt_gset_unref(struct krt_gset *s)
 	for (uint32_t i = 0; i < s->n; i++) {
 		krt_owner_unref(s->owners, s->access[i].owner);
 		krt_owner_unref(s->owners, s->access[i].block);
+		if (s->access[i].gaps)
+			krt_heap_free(heap, s->access[i].gaps, sizeof(*s->access[i].gaps));
 	}
 	krt_heap_free(heap, s->access, s->cap * sizeof(*s->access));
 	krt_heap_free(heap, s, sizeof(*s));

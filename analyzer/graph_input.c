@@ -86,7 +86,10 @@ static bool device_kind(enum krt_mem_kind k)
 
 /* --- what an executable reads and writes ------------------------------------------------ */
 
-static bool overlaps(const struct krt_fgroup *g, unsigned list, uint64_t from, uint64_t end)
+#define TRIES_MAX 64
+
+/* Does a segment that only begins somewhere reach into [from, end), at most? */
+static bool may_reach(const struct krt_fgroup *g, unsigned list, uint64_t from, uint64_t end)
 {
 	const struct krt_fseg *s = g->fp->seg + g->at[list];
 	uint32_t lo = 0, hi = g->count[list];
@@ -94,26 +97,43 @@ static bool overlaps(const struct krt_fgroup *g, unsigned list, uint64_t from, u
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
-		if (s[mid].end <= from)
+		if (s[mid].from < end)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo < g->count[list] && s[lo].from < end;
+	for (unsigned tried = 0; lo-- && tried < TRIES_MAX; tried++)
+		if (s[lo].limit > from)
+			return true;
+	return false;
 }
 
-static bool reads(const struct krt_fgroup *g, uint64_t from, uint64_t end)
+/* Lists of these kinds; far: where only the beginning is known, as far as it may go. */
+static bool overlaps(struct krt_engine *e, const struct krt_fgroup *g, unsigned kinds, bool far,
+		     uint64_t from, uint64_t end)
 {
-	return overlaps(g, KRT_FL_COPY_READ, from, end) ||
-	       overlaps(g, KRT_FL_KERNEL_READ, from, end) || overlaps(g, KRT_FL_POINTER, from, end);
+	struct krt_pattern p = krt_pattern_solid(from, end);
+
+	for (unsigned list = 0; list < KRT_FLISTS; list++) {
+		struct krt_how how = krt_flist_how(list);
+
+		if (!g->count[list] || !(how.kind & kinds))
+			continue;
+		if (far && how.sure == KRT_SURE_FROM ? may_reach(g, list, from, end)
+						     : krt_footprint_find(e, g, list, &p) != NULL)
+			return true;
+	}
+	return false;
 }
 
-static bool writes(const struct krt_fgroup *g, uint64_t from, uint64_t end)
+static bool reads(struct krt_engine *e, const struct krt_fgroup *g, uint64_t from, uint64_t end)
 {
-	return overlaps(g, KRT_FL_COPY_WRITE, from, end) ||
-	       overlaps(g, KRT_FL_KERNEL_WRITE, from, end) ||
-	       overlaps(g, KRT_FL_KERNEL_ATOMIC, from, end) ||
-	       overlaps(g, KRT_FL_KERNEL_BARRIER, from, end);
+	return overlaps(e, g, KRT_ACC_READ | KRT_ACC_UNKNOWN, false, from, end);
+}
+
+static bool writes(struct krt_engine *e, const struct krt_fgroup *g, uint64_t from, uint64_t end)
+{
+	return overlaps(e, g, KRT_ACC_WRITE | KRT_ACC_ATOMIC, true, from, end);
 }
 
 static struct krt_inputs *inputs_of(struct krt_engine *e, struct krt_exec *x)
@@ -184,7 +204,8 @@ static bool written_by_a_graph(struct krt_engine *e, const struct krt_exec *x, c
 		if (!y || y == x || !y->inputs || y->inputs->last < x->inputs->last ||
 		    !y->inputs->launches)
 			continue;
-		if (writes(g, u->from, u->end) || overlaps(g, KRT_FL_POINTER, u->from, u->end))
+		if (overlaps(e, g, KRT_ACC_WRITE | KRT_ACC_ATOMIC | KRT_ACC_UNKNOWN, true, u->from,
+			     u->end))
 			return true;
 	}
 	return false;
@@ -453,7 +474,7 @@ static const struct krt_owner_use *like(struct krt_engine *e, const struct krt_e
 		      (m->api[1] == f->op->api && m->kernel[1] == f->op->kernel)))
 			continue;
 		g = krt_footprint_group(x->fp, o->space);
-		if (!g || !writes(g, o->off, o->off + o->size))
+		if (!g || !writes(e, g, o->off, o->off + o->size))
 			return u;
 	}
 	return NULL;
@@ -497,7 +518,7 @@ static void fresh_launch(struct krt_engine *e, struct krt_exec *x, struct krt_op
 		if (!f->serial)
 			continue;
 		g = krt_footprint_group(x->fp, f->space);
-		if (g && reads(g, f->key, f->key + f->size)) { /* it reads just that */
+		if (g && reads(e, g, f->key, f->key + f->size)) { /* it reads just that */
 			fresh_drop(e, f);
 			continue;
 		}
@@ -540,7 +561,7 @@ void krt_input_touch(struct krt_engine *e, struct krt_op_info *op, struct krt_me
 	for (struct krt_fgroup *g = mem->space->graphs; g; g = g->next) {
 		struct krt_exec *x = g->fp->exec;
 
-		if (x && reads(g, from, end) && !writes(g, from, end))
+		if (x && reads(e, g, from, end) && !writes(e, g, from, end))
 			unit_written(e, x, op, mem, from, end);
 		for (uint32_t i = 0; x && x->inputs && i < x->inputs->units; i++) {
 			struct unit *u = &x->inputs->unit[i];

@@ -5,6 +5,7 @@
  */
 #include "engine_int.h"
 #include "mix.h"
+#include "ptx/flow.h"
 #include "../interposer/cuabi.h"
 
 #include <inttypes.h>
@@ -228,19 +229,29 @@ struct build {
 };
 
 /* Memory that a graph allocates itself: where it ends, 0: it is none. */
-static uint64_t own_end(const struct build *b, uint64_t addr)
+static uint64_t own_range(const struct build *b, uint64_t addr, uint64_t *from)
 {
 	const struct krt_gmem *m = b->g ? krt_graph_image_mem(b->g, addr) : NULL;
 	struct krt_node *n;
 	struct krt_gentry *t;
 
-	if (m)
+	if (m) {
+		*from = m->addr;
 		return m->addr + m->bytes;
+	}
 	n = krt_tree_floor(&b->e->graphs.own, addr);
 	if (!n)
 		return 0;
 	t = krt_entry(n, struct krt_gentry, own);
+	*from = n->key;
 	return addr - n->key < t->bytes ? n->key + t->bytes : 0;
+}
+
+static uint64_t own_end(const struct build *b, uint64_t addr)
+{
+	uint64_t from;
+
+	return own_range(b, addr, &from);
 }
 
 static struct krt_gaccess *push(struct build *b, const struct krt_gaccess *proto)
@@ -407,6 +418,7 @@ static void add_host_function(struct build *b, const void *payload)
 	struct krt_gaccess a = {.kind = KRT_ACC_UNKNOWN,
 				.know = KRT_KNOW_WORD,
 				.role = KRT_GROLE_HOSTFN,
+				.sure = KRT_SURE_FROM,
 				.host = true};
 	uint64_t v[2];
 
@@ -444,6 +456,34 @@ static void add_memops(struct build *b, const void *payload, uint32_t len)
 
 /* --- kernels --- */
 
+static void pattern_add(struct build *b, struct krt_gaccess *a, const struct krt_pattern *p)
+{
+	if (!krt_pattern_gaps(p))
+		return;
+	a->gaps = krt_heap_alloc(&b->e->heap, sizeof(*a->gaps));
+	if (!a->gaps)
+		return;
+	*a->gaps = *p;
+	/* of addresses, so far */
+	a->gaps->lo += a->key - a->addr;
+	a->gaps->hi += a->key - a->addr;
+	a->gaps->at += a->key - a->addr;
+}
+
+/*
+ * Bytes with gaps that may be touched.  Where they do not lie in one piece of memory
+ * the gaps do not count.
+ */
+static void add_pattern(struct build *b, const struct krt_gaccess *proto,
+			const struct krt_pattern *p)
+{
+	uint32_t n = b->set->n;
+
+	add_line(b, proto, p->lo, p->hi - p->lo);
+	if (b->set->n == n + 1 && !b->e->heap.failed)
+		pattern_add(b, &b->set->access[n], p);
+}
+
 static void kernel_access(void *user, const struct krt_kernel_access *k)
 {
 	struct build *b = user;
@@ -451,10 +491,54 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 		.kind = (uint8_t)k->kind,
 		.know = (uint8_t)k->know,
 		.role = KRT_GROLE_KERNEL,
+		.sure = (uint8_t)(k->len ? k->sure : KRT_SURE_FROM),
+		.base = k->base,
 		.stray = k->know == KRT_KNOW_WORD &&
 			 (k->within > KRT_LIST_FROM || (!k->pure && k->within > KRT_MIXED_FROM))};
+	bool array = k->mem && k->mem->kind == KRT_MEM_ARRAY;
+	uint64_t off = k->mem && !array ? k->mem->node.key : 0, own, from;
+	uint64_t len = k->rows > 1 ? (k->rows - 1) * k->pitch + k->len : k->len;
+	bool cut = k->from < k->end;
+	struct krt_pattern p = {.lo = (cut ? k->from : k->addr) + off,
+				.hi = (cut ? k->end : k->addr + len) + off,
+				.at = k->addr + off,
+				.pitch = k->pitch,
+				.row = k->len,
+				.rows = k->rows,
+				.stride = k->stride,
+				.width = k->width ? k->width : k->stride};
+	struct krt_shape s = {.addr = k->addr + off,
+			      .width = k->len,
+			      .rows = k->rows > 1 ? k->rows : 1,
+			      .pitch = k->rows > 1 ? k->pitch : k->len,
+			      .slices = 1,
+			      .array = array ? k->mem : NULL};
 
-	add_line(b, &a, k->addr, k->len ? k->len : 1);
+	if (!k->len && !array) {
+		/* a word inside a larger parameter counts where it led to something alive */
+		if (k->know != KRT_KNOW_WORD || krt_mem_at(&b->e->mem, s.addr) ||
+		    own_end(b, s.addr))
+			add_line(b, &a, s.addr, 1);
+	} else if (!k->len || (k->sure == KRT_SURE_ALL && p.stride <= p.width)) {
+		s.width = k->len ? k->len : 1;
+		s.slice_pitch = (s.rows - 1) * s.pitch + s.width;
+		add_shape(b, &a, s);
+	} else if (array) {
+		s.addr = p.lo;
+		s.width = s.pitch = s.slice_pitch = p.hi - p.lo;
+		s.rows = 1;
+		add_shape(b, &a, s);
+	} else {
+		if (p.stride > p.width)
+			a.sure = KRT_SURE_SOME;
+		own = k->base ? own_range(b, k->base, &from) : 0;
+		if (own) {
+			p.lo = p.lo < from ? from : p.lo;
+			p.hi = p.hi > own ? own : p.hi;
+		}
+		if (p.lo < p.hi)
+			add_pattern(b, &a, &p);
+	}
 }
 
 static bool is_memory(void *user, uint64_t addr)
@@ -463,15 +547,6 @@ static bool is_memory(void *user, uint64_t addr)
 
 	return krt_mem_at(&b->e->mem, addr) || own_end(b, addr) ||
 	       krt_mem_freed_at(&b->e->mem, addr);
-}
-
-/* A word inside a larger parameter counts where it led to something alive. */
-static void scanned(void *user, const struct krt_kernel_access *k)
-{
-	struct build *b = user;
-
-	if (k->know == KRT_KNOW_POINTER || krt_mem_at(&b->e->mem, k->addr) || own_end(b, k->addr))
-		kernel_access(user, k);
 }
 
 static bool kernel_params(const void *payload, uint32_t len, struct krt_kernel_params *p)
@@ -487,6 +562,7 @@ static bool kernel_params(const void *payload, uint32_t len, struct krt_kernel_p
 	p->kernel = head.kernel;
 	memcpy(p->grid, k.grid, sizeof(p->grid));
 	memcpy(p->block, k.block, sizeof(p->block));
+	p->shared = k.shared;
 	if (head.len != KRT_PARAMS_UNKNOWN && head.len <= len - sizeof(k) - sizeof(head)) {
 		p->bytes = (const uint8_t *)payload + sizeof(k) + sizeof(head);
 		p->len = head.len;
@@ -495,12 +571,13 @@ static bool kernel_params(const void *payload, uint32_t len, struct krt_kernel_p
 	return true;
 }
 
-static void add_kernel(struct build *b, const void *payload, uint32_t len,
+static void add_kernel(struct build *b, const void *payload, uint32_t len, uint64_t ctx,
 		       struct krt_stream_info *s)
 {
-	const struct krt_kernel_info *info;
 	struct krt_node_kernel k;
 	struct krt_kernel_params p;
+	struct krt_kernel_ask ask = {
+		.call = b->c, .stream = s, .is_memory = is_memory, .fn = kernel_access, .user = b};
 
 	if (!kernel_params(payload, len, &p)) {
 		b->set->opaque = true;
@@ -509,13 +586,13 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len,
 	memcpy(&k, payload, sizeof(k));
 	b->set->kernel = p.kernel;
 	b->set->coop = k.coop;
-	if (s && krt_launch_declared(b->e, b->c, s, false, kernel_access, b))
-		return;
-	if (krt_kernel_from_file(b->e, &p, kernel_access, b))
-		return;
-	info = krt_kernel_get(&b->e->obj, p.kernel);
-	b->set->opaque = !p.known || !info || info->nparams == KRT_PARAMS_UNKNOWN;
-	krt_kernel_scan(b->e, &p, is_memory, scanned, b);
+	if (s)
+		ask.ctx = s->ctx;
+	else
+		HASH_FIND(hh, b->e->obj.contexts, &ctx, sizeof(ctx), ask.ctx);
+	krt_kernel_accesses(b->e, &p, &ask);
+	b->set->opaque = ask.opaque;
+	b->set->syncs = ask.flags & (KRT_FLOW_SPINS | KRT_FLOW_ORDERED);
 }
 
 static uint64_t hash_shape(uint64_t h, const struct krt_shape *s)
@@ -541,6 +618,7 @@ static uint64_t hash_of(struct krt_engine *e, const struct krt_call *c, unsigned
 		h = krt_mix(h, p.kernel);
 		h = krt_mix_bytes(krt_mix_bytes(h, p.grid, sizeof(p.grid)), p.block,
 				  sizeof(p.block));
+		h = krt_mix(h, p.shared);
 		return p.known ? krt_mix_bytes(h, p.bytes, p.len) : h;
 	case KRT_GNODE_MEMCPY:
 		return krt_copy_node(e, c, &params, &dst, &src)
@@ -563,8 +641,8 @@ struct krt_gset *krt_gset_ref(struct krt_gset *s)
 }
 
 struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
-			      const struct krt_graph_image *g, unsigned type, const void *payload,
-			      uint32_t len, struct krt_stream_info *s)
+			      const struct krt_graph_image *g, unsigned type, uint64_t ctx,
+			      const void *payload, uint32_t len, struct krt_stream_info *s)
 {
 	struct krt_gset *set = krt_heap_alloc(&e->heap, sizeof(*set));
 	struct build b = {.e = e, .c = c, .g = g, .set = set};
@@ -583,7 +661,7 @@ struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
 		return set;
 	switch (type) {
 	case KRT_GNODE_KERNEL:
-		add_kernel(&b, payload, len, s);
+		add_kernel(&b, payload, len, ctx, s);
 		break;
 	case KRT_GNODE_MEMCPY:
 		add_copy(&b, payload, len);
@@ -835,7 +913,7 @@ static void adopt(struct krt_engine *e, const struct krt_call *c, struct krt_gra
 		else if (at < n && old[at].hash == new[i].hash)
 			set = krt_gset_ref(old[at++].set);
 		else
-			set = krt_gset_new(e, c, g, d->type, d->payload, d->len, NULL);
+			set = krt_gset_new(e, c, g, d->type, d->ctx, d->payload, d->len, NULL);
 		entry_put(e, d->node, d->graph, d->type, set);
 	}
 	for (uint32_t i = 0; i < g->nodes; i++)
@@ -928,7 +1006,7 @@ static void node_made(struct krt_engine *e, const struct krt_call *c, uint64_t h
 		return;
 	if (!handle)
 		handle = r.node;
-	set = krt_gset_new(e, c, NULL, r.type, rec + 1, payload_len(&r), s);
+	set = krt_gset_new(e, c, NULL, r.type, r.ctx, rec + 1, payload_len(&r), s);
 	if (!set)
 		return;
 	set->capture = capture;
@@ -1012,7 +1090,7 @@ bool krt_graph_image_resolve(struct krt_engine *e, const struct krt_call *c,
 			d->set = krt_gset_ref(t->set);
 			continue;
 		}
-		d->set = krt_gset_new(e, c, g, d->type, d->payload, d->len, NULL);
+		d->set = krt_gset_new(e, c, g, d->type, d->ctx, d->payload, d->len, NULL);
 		if (!d->set)
 			return false;
 		/* when and where it was made is not known, or when it got these parameters */

@@ -41,9 +41,17 @@ struct gspace {
 };
 
 /* Who touches an owner's memory at all: the last node of each chain and sort. */
+enum guser_sort {
+	GUSER_WORD,    /* a kernel with such a word in a larger parameter */
+	GUSER_POINTER, /* with a plain pointer */
+	GUSER_FROM,    /* what it does there is known, how far is not */
+	GUSER_READ,    /* the rest: the bytes tell */
+	GUSER_WRITE,
+};
 struct guser {
 	uint32_t node;
-	uint8_t sort; /* enum krt_user_sort */
+	uint8_t sort; /* enum guser_sort */
+	uint8_t kind, know;
 };
 struct gusers {
 	uint32_t owner; /* serial */
@@ -317,66 +325,76 @@ static uint64_t to_addr(const struct krt_gaccess *a, uint64_t key)
 	return key - a->key + a->addr;
 }
 
+static struct krt_how how_of(const struct krt_gaccess *a)
+{
+	return (struct krt_how){
+		.kind = a->kind, .sure = a->sure, .copy = a->role != KRT_GROLE_KERNEL};
+}
+
+/* Of two nodes' accesses: not surer than what may run, or than kernels that wait for each other. */
+static int at_most(const struct order *o, uint32_t a, uint32_t b, int confidence)
+{
+	bool less = maybe(o, a) || maybe(o, b) || (o->set[a]->syncs && o->set[b]->syncs);
+
+	return less && confidence > KRT_LIKELY ? KRT_LIKELY : confidence;
+}
+
+static bool bytes_meet(const struct krt_gaccess *a, const struct krt_gaccess *b, uint64_t from,
+		       uint64_t end)
+{
+	struct krt_pattern shared = krt_pattern_solid(from, end);
+
+	if (a->gaps && b->gaps)
+		return krt_pattern_meet(a->gaps, b->gaps);
+	return (!a->gaps || krt_pattern_meet(a->gaps, &shared)) &&
+	       (!b->gaps || krt_pattern_meet(b->gaps, &shared));
+}
+
 static void meet(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct order *o = user;
-	const struct krt_gaccess *a = o->access;
+	const struct krt_gaccess *a = o->access, *b;
 	uint32_t other = node_of(prev->op);
 	struct gpair p = {.rule = KRT_RULE_GRAPH_UNORDERED_NODES,
-			  .confidence = KRT_CERTAIN,
 			  .other = other,
 			  .mine = a,
 			  .its_kind = prev->kind,
 			  .its_know = prev->know,
 			  .from = to_addr(a, from),
 			  .end = to_addr(a, end)};
-	bool mine = a->kind == KRT_ACC_UNKNOWN, its = prev->kind == KRT_ACC_UNKNOWN;
+	int c;
 
 	if (!unordered(o, other, o->node))
 		return;
-	/* a pointer alone: likely where a copy or set writes that byte */
-	if (mine && its)
-		p.confidence = KRT_POSSIBLE;
-	else if (mine)
-		p.confidence = prev->op->class != KRT_OPC_KERNEL && prev->kind == KRT_ACC_WRITE
-				       ? KRT_LIKELY
-				       : KRT_POSSIBLE;
-	else if (its)
-		p.confidence = a->kind == KRT_ACC_WRITE && a->role != KRT_GROLE_KERNEL
-				       ? KRT_LIKELY
-				       : KRT_POSSIBLE;
-	if ((maybe(o, other) || maybe(o, o->node)) && p.confidence > KRT_LIKELY)
-		p.confidence = KRT_LIKELY;
+	b = &o->set[other]->access[prev->item];
+	c = krt_how_conflict(how_of(a), how_of(b));
+	if (c == KRT_NO_CONFLICT || !bytes_meet(a, b, from, end))
+		return;
+	p.confidence = (enum krt_confidence)at_most(o, other, o->node, c);
 	pair_add(o, &p);
+}
+
+static bool begins_only(const struct krt_gaccess *a)
+{
+	return a->kind == KRT_ACC_UNKNOWN || a->sure == KRT_SURE_FROM;
 }
 
 static void meet_users(struct order *o, const struct gusers *u)
 {
 	const struct krt_gaccess *a = o->access;
-	bool mine = a->kind == KRT_ACC_UNKNOWN;
 
 	for (unsigned i = 0; u && i < u->count; i++) {
+		const struct guser *k = &u->user[i];
 		struct gpair p = {.rule = KRT_RULE_GRAPH_UNORDERED_NODES,
 				  .confidence = KRT_POSSIBLE,
-				  .other = u->user[i].node,
+				  .other = k->node,
 				  .mine = a,
-					  .its_kind = KRT_ACC_UNKNOWN,
-				  .its_know = KRT_KNOW_POINTER};
+				  .its_kind = k->kind,
+				  .its_know = k->know};
 
-		switch ((enum krt_user_sort)u->user[i].sort) {
-		case KRT_USER_POINTER:
-			break;
-		case KRT_USER_WORD:
-			p.its_know = KRT_KNOW_WORD;
-			break;
-		default:
-			if (!mine) /* the bytes have told */
-				continue;
-			p.its_kind = u->user[i].sort == KRT_USER_READ ? KRT_ACC_READ : KRT_ACC_WRITE;
-			p.its_know = KRT_KNOW_API;
-			break;
-		}
-		if (unordered(o, p.other, o->node))
+		if (k->sort > GUSER_FROM && !begins_only(a)) /* the bytes have told */
+			continue;
+		if (krt_access_conflict(k->kind, a->kind) && unordered(o, p.other, o->node))
 			pair_add(o, &p);
 	}
 }
@@ -386,7 +404,7 @@ static void meet_users(struct order *o, const struct gusers *u)
 static void lifetime(struct order *o, const struct krt_gaccess *a)
 {
 	const struct krt_graph_image *g = o->g;
-	bool pointer = a->kind == KRT_ACC_UNKNOWN, word = a->know == KRT_KNOW_WORD;
+	bool word = a->know == KRT_KNOW_WORD;
 	uint32_t v = o->node;
 	struct gpair p = {.mine = a};
 	const struct krt_gmem *m = krt_graph_image_mem(g, a->addr);
@@ -411,7 +429,9 @@ static void lifetime(struct order *o, const struct krt_gaccess *a)
 	if (!before(o, m->alloc, v)) {
 		p.rule = KRT_RULE_UBA_STREAM;
 		p.other = m->alloc;
-		p.confidence = word ? KRT_POSSIBLE : pointer ? KRT_LIKELY : KRT_CERTAIN;
+		p.confidence = word			 ? KRT_POSSIBLE
+			       : a->sure != KRT_SURE_ALL ? KRT_LIKELY
+							 : KRT_CERTAIN;
 	} else {
 		seq = o->set[v] ? o->set[v]->made.seq : 0;
 		free_seq = o->set[m->free] ? o->set[m->free]->made.seq : 0;
@@ -477,32 +497,38 @@ static struct gusers *users_of(struct order *o, const struct krt_gaccess *a, boo
 static unsigned sort_of(const struct krt_gaccess *a)
 {
 	if (a->kind == KRT_ACC_UNKNOWN)
-		return a->know == KRT_KNOW_WORD ? KRT_USER_WORD : KRT_USER_POINTER;
-	if (a->role == KRT_GROLE_KERNEL)
-		return KRT_USER_KERNEL;
-	return a->kind == KRT_ACC_READ ? KRT_USER_READ : KRT_USER_WRITE;
+		return a->know == KRT_KNOW_WORD ? GUSER_WORD : GUSER_POINTER;
+	if (a->sure == KRT_SURE_FROM)
+		return GUSER_FROM;
+	return a->kind == KRT_ACC_READ ? GUSER_READ : GUSER_WRITE;
 }
 
 static void note_user(struct order *o, const struct krt_gaccess *a)
 {
 	struct gusers *u = users_of(o, a, true);
-	uint8_t sort = (uint8_t)sort_of(a);
+	struct guser k = {
+		.node = o->node, .sort = (uint8_t)sort_of(a), .kind = a->kind, .know = a->know};
 
 	for (unsigned i = 0; u && i < u->count; i++)
-		if (u->user[i].sort == sort && o->chain[u->user[i].node] == o->chain[o->node]) {
-			u->user[i].node = o->node;
+		if (u->user[i].sort == k.sort && u->user[i].kind == k.kind &&
+		    o->chain[u->user[i].node] == o->chain[o->node]) {
+			u->user[i] = k;
 			return;
 		}
 	if (u && u->count < USERS_MAX)
-		u->user[u->count++] = (struct guser){.node = o->node, .sort = sort};
+		u->user[u->count++] = k;
 }
 
 /* Every row of an access: met, or remembered. */
 static void each_row(struct order *o, const struct krt_gaccess *a, struct gspace *s, bool add)
 {
-	struct krt_access r = {.op = o->op[o->node], .kind = a->kind, .know = a->know};
+	struct krt_access r = {.op = o->op[o->node],
+			       .item = (uint16_t)(a - o->set[o->node]->access),
+			       .kind = a->kind,
+			       .know = a->know};
 	uint64_t rows = a->rows ? a->rows : 1, slices = a->slices ? a->slices : 1;
-	bool may = a->kind == KRT_ACC_UNKNOWN || maybe(o, o->node);
+	/* what surely touches all of it stands for what came before */
+	bool may = a->sure != KRT_SURE_ALL || maybe(o, o->node);
 
 	if (slices > ROWS_MAX || rows > ROWS_MAX / slices) {
 		krt_reason(o->e, KRT_REASON_ROWS, "a node of a graph");
@@ -567,7 +593,7 @@ static void add_node(struct order *o, uint32_t v)
 	op->stamp.domain = o->chain[v] + 1;
 	o->op[v] = op;
 	o->node = v;
-	for (uint32_t i = 0; i < set->n; i++) {
+	for (uint32_t i = 0; i < set->n && i <= UINT16_MAX; i++) {
 		const struct krt_gaccess *a = &set->access[i];
 		struct gspace *s;
 

@@ -401,15 +401,15 @@ struct launches {
 	struct krt_block *b;
 };
 
-static void fold_launch(void *user, struct krt_op_info *op, unsigned kind,
+static void fold_launch(void *user, struct krt_op_info *op, struct krt_how how,
 			enum krt_knowledge know, uint64_t from, uint64_t end)
 {
 	struct launches *l = user;
 	struct krt_access a = {
-		.op = op, .owner = l->b->serial, .kind = (uint8_t)kind, .know = (uint8_t)know};
+		.op = op, .owner = l->b->serial, .kind = how.kind, .know = (uint8_t)know};
 
 	each_piece(l->e, is_host(l->b), from, end, add_piece, &a);
-	if (know != KRT_KNOW_POINTER || end >= block_end(l->b))
+	if (how.sure != KRT_SURE_FROM || end >= block_end(l->b))
 		return;
 	a.know = KRT_KNOW_REACH;
 	each_piece(l->e, is_host(l->b), end, block_end(l->b), add_piece, &a);

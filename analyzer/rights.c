@@ -355,11 +355,11 @@ bool krt_rights_lacking(struct krt_engine *e, const struct krt_gnode *d, const s
 	return false;
 }
 
-static enum krt_confidence confidence_of(const struct krt_gnode *d, unsigned know)
+static enum krt_confidence confidence_of(const struct krt_gnode *d, const struct krt_gaccess *a)
 {
-	int c = know == KRT_KNOW_POINTER ? KRT_LIKELY
-		: know == KRT_KNOW_WORD	 ? KRT_POSSIBLE
-					 : KRT_CERTAIN;
+	int c = a->know == KRT_KNOW_WORD  ? KRT_POSSIBLE
+		: a->sure != KRT_SURE_ALL ? KRT_LIKELY
+					  : KRT_CERTAIN;
 
 	if (d->flags & KRT_GN_MAYBE && c > KRT_POSSIBLE)
 		c--;
@@ -383,8 +383,7 @@ void krt_rights_graph(struct krt_engine *e, const struct krt_op_info *op,
 
 			if (m)
 				tell_kernel(e, op, ctx, s->kernel, m, a->addr, a->addr + a->width,
-					    krt_what_of(a->kind), a->know,
-					    confidence_of(d, a->know));
+					    krt_what_of(a->kind), a->know, confidence_of(d, a));
 		}
 	}
 }

@@ -19,6 +19,7 @@
 #define KRT_SHADOW_WORDS 512
 #define KRT_SHADOW_BYTES ((size_t)16 << 20)
 #define MOVED_MAX	 4096 /* pieces that one copy moves */
+#define PIECES_MAX	 64   /* of one graph in one space */
 
 /* Pieces of one space, disjoint; there is one. */
 struct krt_shadow {
@@ -201,14 +202,17 @@ void krt_shadow_launched(struct krt_engine *e, const struct krt_footprint *f)
 
 		for (unsigned list = 0; list < KRT_FLISTS; list++) {
 			const struct krt_fseg *s = f->seg + g->at[list];
+			struct krt_how how = krt_flist_how(list);
+			uint32_t n = g->count[list];
 
-			if (list == KRT_FL_COPY_READ || list == KRT_FL_KERNEL_READ)
+			if (!n || !g->space || !g->space->shadow || how.kind == KRT_ACC_READ)
 				continue;
-			for (uint32_t k = 0; k < g->count[list] && g->space && g->space->shadow; k++)
-				if (list == KRT_FL_POINTER)
-					clear(e, g->space, 0, UINT64_MAX);
-				else
-					clear(e, g->space, s[k].from, s[k].end);
+			if (how.sure == KRT_SURE_FROM)
+				clear(e, g->space, 0, UINT64_MAX);
+			else if (n > PIECES_MAX) /* a launch does not look at all of them */
+				clear(e, g->space, s[0].from, s[n - 1].reach);
+			for (uint32_t k = 0; k < n && n <= PIECES_MAX; k++)
+				clear(e, g->space, s[k].from, s[k].end);
 		}
 	}
 }
