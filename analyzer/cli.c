@@ -53,8 +53,7 @@ static const char *implied(const struct krt_option_row *row)
 	return !strcmp(row->name, "torch") ? "watch" : NULL;
 }
 
-/* Edit distance, for the hint after a typing error. */
-static unsigned distance(const char *a, const char *b)
+unsigned krt_cli_distance(const char *a, const char *b)
 {
 	size_t n = strlen(a), m = strlen(b);
 	unsigned row[NAME_MAX_LEN + 1];
@@ -94,13 +93,13 @@ static int unknown(const struct krt_usage *u, const char *arg, const char *name)
 	unsigned least = 1 + (unsigned)strlen(name) / 3; /* more is another word */
 
 	for (const struct krt_flag *f = u->flags; f && f->name; f++)
-		if (f->name[1] && distance(name, f->name) < least) {
-			least = distance(name, f->name);
+		if (f->name[1] && krt_cli_distance(name, f->name) < least) {
+			least = krt_cli_distance(name, f->name);
 			best = f->name;
 		}
 	for (unsigned i = 0; u->options && i < krt_option_count; i++)
-		if (distance(name, krt_option_rows[i].name) < least) {
-			least = distance(name, krt_option_rows[i].name);
+		if (krt_cli_distance(name, krt_option_rows[i].name) < least) {
+			least = krt_cli_distance(name, krt_option_rows[i].name);
 			best = krt_option_rows[i].name;
 		}
 	if (best) {

@@ -23,6 +23,7 @@ int krt_cmd_run(int argc, char **argv);
 int krt_cmd_record(int argc, char **argv);
 int krt_cmd_analyze(int argc, char **argv);
 int krt_cmd_explain(int argc, char **argv);
+int krt_cmd_explain_kernel(int argc, char **argv);
 int krt_cmd_doctor(int argc, char **argv);
 int krt_cmd_options(int argc, char **argv);
 int krt_cmd_version(int argc, char **argv);
@@ -31,6 +32,9 @@ int krt_cmd_version(int argc, char **argv);
 
 /* Tells a failure; returns KRT_EXIT_FAILED. */
 int krt_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Edit distance of two names, for the hint after a typing error; UINT_MAX: they are too long. */
+unsigned krt_cli_distance(const char *a, const char *b);
 
 /* A subcommand's own flags, beside the options of options.def. */
 struct krt_flag {

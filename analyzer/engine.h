@@ -15,6 +15,7 @@ struct krt_engine;
 struct krt_kernels_file; /* kernels.h */
 struct krt_image_store;  /* image_store.h */
 struct krt_image_text;
+struct krt_kernel_watch;
 
 struct krt_engine_config {
 	unsigned hot_min;
@@ -29,6 +30,7 @@ struct krt_engine_config {
 		    const char *kernel, uint32_t arch, struct krt_image_text *out);
 	struct krt_image_store *images;
 	unsigned process;
+	const struct krt_kernel_watch *watch; /* engine_int.h; NULL: nobody listens */
 	unsigned long fail_at; /* tests: the allocation with this number fails, 0: none */
 };
 

@@ -463,6 +463,13 @@ struct krt_kernel_ask {
  */
 enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_params *p,
 				  struct krt_kernel_ask *ask);
+/* Hears of every launch and kernel node: what it accesses, and then that this was all. */
+struct krt_kernel_watch {
+	void *user;
+	void (*access)(void *user, struct krt_engine *e, const struct krt_kernel_access *a);
+	void (*told)(void *user, struct krt_engine *e, const struct krt_kernel_params *p,
+		     const struct krt_kernel_ask *ask, enum krt_tier tier);
+};
 /* The kernels file, and the pointers among its parameters, alone. */
 bool krt_kernel_from_file(struct krt_engine *e, const struct krt_kernel_params *p,
 			  krt_kernel_fn *fn, void *user);

@@ -930,8 +930,8 @@ static bool by_name(struct telling *t, struct krt_kernel_info *k)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_params *p,
-				  struct krt_kernel_ask *ask)
+static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_params *p,
+			      struct krt_kernel_ask *ask)
 {
 	struct krt_kernel_info *k = krt_kernel_get(&e->obj, p->kernel);
 	struct telling t = {.e = e, .p = p, .k = k, .ask = ask};
@@ -948,4 +948,45 @@ enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_
 		return t.role_only ? KRT_TIER_ROLE : KRT_TIER_RANGE;
 	ask->opaque = !has_params(&t);
 	return k && by_name(&t, k) ? KRT_TIER_NAME : KRT_TIER_SCAN;
+}
+
+/* Somebody listens. */
+struct heard {
+	struct krt_engine *e;
+	struct krt_kernel_ask *ask;
+};
+
+static bool heard_memory(void *user, uint64_t addr)
+{
+	const struct heard *h = user;
+
+	return h->ask->is_memory(h->ask->user, addr);
+}
+
+static void heard_access(void *user, const struct krt_kernel_access *a)
+{
+	const struct heard *h = user;
+
+	h->e->cfg.watch->access(h->e->cfg.watch->user, h->e, a);
+	h->ask->fn(h->ask->user, a);
+}
+
+enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_params *p,
+				  struct krt_kernel_ask *ask)
+{
+	struct heard h = {e, ask};
+	struct krt_kernel_ask through;
+	enum krt_tier tier;
+
+	if (!e->cfg.watch)
+		return accesses(e, p, ask);
+	through = *ask;
+	through.is_memory = heard_memory;
+	through.fn = heard_access;
+	through.user = &h;
+	tier = accesses(e, p, &through);
+	ask->flags = through.flags;
+	ask->opaque = through.opaque;
+	e->cfg.watch->told(e->cfg.watch->user, e, p, ask, tier);
+	return tier;
 }

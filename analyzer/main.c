@@ -19,6 +19,7 @@ static const struct command {
 	{ "record", "run a program under the library and keep a trace", krt_cmd_record },
 	{ "analyze", "report on a trace", krt_cmd_analyze },
 	{ "explain", "what a rule means and how to cure it", krt_cmd_explain },
+	{ "explain-kernel", "what is known of the kernels of a trace, and why", krt_cmd_explain_kernel },
 	{ "doctor", "look whether this machine is fit for it", krt_cmd_doctor },
 	{ "options", "every option", krt_cmd_options },
 	{ "version", "which krtsan this is", krt_cmd_version },
@@ -29,7 +30,7 @@ static void usage(FILE *f)
 	fputs("krtsan: finds cross-stream hazards in CUDA programs at the driver API\n\n"
 	      "usage: krtsan COMMAND [options] ...\n\n", f);
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		fprintf(f, "  %-9s %s\n", commands[i].name, commands[i].about);
+		fprintf(f, "  %-14s %s\n", commands[i].name, commands[i].about);
 	fputs("\n  krtsan run -- ./app args\n"
 	      "  LD_PRELOAD=libkrtsan.so ./app\n"
 	      "  krtsan COMMAND --help\n", f);

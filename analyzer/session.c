@@ -80,6 +80,11 @@ fail:
 	return NULL;
 }
 
+void krt_session_watch(struct krt_session *s, const struct krt_kernel_watch *w)
+{
+	s->cfg.watch = w;
+}
+
 static void scan(struct krt_session *s)
 {
 	unsigned n = (unsigned)krt_reader_scan(s->reader);

@@ -16,6 +16,9 @@ struct krt_session;
  * failure. */
 struct krt_session *krt_session_open(const char *dir, bool live, const struct krt_options *o,
 				     char *err, size_t errlen);
+/* Engines tell it of kernels; before the first step. */
+struct krt_kernel_watch;
+void krt_session_watch(struct krt_session *s, const struct krt_kernel_watch *w);
 /* Feeds what is there, about `budget` records at most.  Returns how many: 0, nothing to do at
  * present. */
 size_t krt_session_step(struct krt_session *s, size_t budget);

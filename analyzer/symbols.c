@@ -79,7 +79,6 @@ void __libdwfl_debuginfod_end(void *client)
 	(void)client;
 }
 
-
 static int no_elf(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr base, char **file,
 		  Elf **elf)
 {
