@@ -220,6 +220,12 @@ static void code(const struct krt_known_kernel *k)
 	printf("%s%s\n", k->where ? ", of " : ", from memory", k->where ? k->where : "");
 }
 
+/* It may be computed with as an address, and is none. */
+static bool nothing(const struct krt_flow_slot *s)
+{
+	return !s->role && !s->through && !s->escapes && !s->tensor_map;
+}
+
 static void flow(const struct krt_known_kernel *k)
 {
 	static const struct {
@@ -239,20 +245,19 @@ static void flow(const struct krt_known_kernel *k)
 	const struct krt_flow_info *f = &k->flow;
 	const char *label = "PTX says";
 	char name[48];
-	unsigned unused = 0;
+	bool unused = false;
 
 	if (k->not_understood)
 		line(label, "nothing: the text was not understood");
 	if (!k->has_flow)
 		return;
-	line(label, "%u places access memory, the address of %u is understood", f->accesses, f->ranged);
+	line(label, "of %u accesses to memory in the code the address of %u is understood", f->accesses,
+	     f->ranged);
 	for (uint32_t i = 0; i < f->nslots; i++) {
 		const struct krt_flow_slot *s = &f->slots[i];
 
-		if (!s->role && !s->through && !s->escapes && !s->tensor_map) {
-			unused++;
+		if (nothing(s))
 			continue;
-		}
 		word(s->param, s->offset, s->size != 8, name, sizeof(name));
 		printf("  %-13s %s: %s", "", name, s->tensor_map ? "tensor map: " : "");
 		printf("%s", role(s->role));
@@ -262,8 +267,14 @@ static void flow(const struct krt_known_kernel *k)
 			printf("; the pointer itself is stored into memory");
 		putchar('\n');
 	}
+	for (uint32_t i = 0; i < f->nslots; i++)
+		if (nothing(&f->slots[i])) {
+			word(f->slots[i].param, f->slots[i].offset, f->slots[i].size != 8, name, sizeof(name));
+			printf(unused ? ", %s" : "                %s", name);
+			unused = true;
+		}
 	if (unused)
-		line("", "%u more words are computed with as addresses and access nothing", unused);
+		puts(": nothing");
 	for (uint32_t i = 0; i < f->nglobals; i++) {
 		const struct krt_flow_global *g = &f->globals[i];
 

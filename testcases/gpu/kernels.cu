@@ -2,8 +2,9 @@
 /*
  * Kernels as nvcc users write them, on several streams: kernels CASE [race|fixed].
  * In a case with a race, `fixed` adds the missing edge; the others have none to
- * begin with.  Their PTX (compute_90 of nvcc 13.0), without the runtime, is in
- * testcases/common/nvcc_kernels.h for the programs that run without a card.
+ * begin with.  The PTX of the kernels (made by gpu/kernels_ptx.sh) is in
+ * testcases/common/nvcc_kernels.h, for hazard/nvcc_kernels.c: the same cases through
+ * the driver API, here and without a card.
  * Prints what the case computed where that is the same in either order; exits 0
  * unless CUDA fails.
  */
@@ -84,8 +85,15 @@ __global__ void each(int n, F f)
 		f(i);
 }
 
+/* A functor, as lambdas are to the compiler. */
+struct doubled {
+	const float *x;
+	float *y;
+	__device__ void operator()(int i) const { y[i] = x[i] * 2; }
+};
+template __global__ void each<doubled>(int, doubled);
+
 __device__ float table[1 << 12];
-__device__ unsigned long long total;
 
 extern "C" __global__ void set_table(float v)
 {
@@ -172,6 +180,12 @@ static void lambdas()
 	edge();
 	each<<<G, B, 0, s[1]>>>(N, [=] __device__(int i) { z[i] = y[i] * 2; });
 }
+static void functors()
+{
+	each<<<G, B, 0, s[0]>>>(N, doubled{a, b});
+	edge();
+	each<<<G, B, 0, s[1]>>>(N, doubled{b, c});
+}
 static void variables() { set_table<<<16, 256, 0, s[0]>>>(1); edge(); use_table<<<16, 256, 0, s[1]>>>(a); }
 
 static float **pointers(float *x, float *y)
@@ -180,6 +194,7 @@ static float **pointers(float *x, float *y)
 
 	CHECK(cudaMalloc(&t, sizeof(host)));
 	CHECK(cudaMemcpy(t, host, sizeof(host), cudaMemcpyHostToDevice));
+	CHECK(cudaDeviceSynchronize()); /* a copy from pageable memory may be staged */
 	return t;
 }
 static void tables()
@@ -249,7 +264,7 @@ static const struct {
 } cases[] = {
 #define CASE(f) {#f, f}
 	CASE(waw), CASE(raw), CASE(war), CASE(stride), CASE(copy), CASE(set), CASE(halves_meet), CASE(even_even),
-	CASE(structs), CASE(templates), CASE(lambdas), CASE(variables), CASE(tables), CASE(freed),
+	CASE(structs), CASE(templates), CASE(lambdas), CASE(functors), CASE(variables), CASE(tables), CASE(freed),
 	CASE(weights), CASE(weights_struct), CASE(halves), CASE(halves_guarded), CASE(even_odd), CASE(halves_copied),
 	CASE(tables_apart), CASE(atomics), CASE(nothing), CASE(never_touched), CASE(never_touched_freed),
 	CASE(variables_read),
