@@ -33,7 +33,6 @@ struct krt_session {
 	struct krt_reader *reader;
 	struct krt_engine_config cfg;
 	struct krt_kernels_file *kernels;
-	char *kernels_path;
 	struct krt_symbols *symbols;
 	struct krt_image_store *images;
 	struct proc *proc;
@@ -68,9 +67,16 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 			snprintf(err, errlen, "kernels: %s", why);
 			goto fail;
 		}
-		s->cfg.kernels = s->kernels;
-		s->kernels_path = strdup(o->kernels);
 	}
+	if (o->shipped_kernels) {
+		char why[384];
+
+		if (!krt_kernels_ship(&s->kernels, why, sizeof(why))) {
+			snprintf(err, errlen, "kernels: %s", why);
+			goto fail;
+		}
+	}
+	s->cfg.kernels = s->kernels;
 	s->reader = krt_reader_open(dir, live, err, errlen);
 	if (!s->reader)
 		goto fail;
@@ -297,7 +303,7 @@ struct krt_report *krt_session_report(struct krt_session *s)
 	for (const struct krt_kernels_line *l = NULL;
 	     s->kernels && (l = krt_kernels_unused(s->kernels, l));)
 		fprintf(stderr, "krtsan: kernels: %s:%u: fits no kernel that was launched\n",
-			s->kernels_path ? s->kernels_path : "line", krt_kernels_number(l));
+			krt_kernels_source(l), krt_kernels_number(l));
 	for (unsigned i = 0; s->torch && i < s->nproc; i++)
 		if (s->proc[i].torch && s->proc[i].allocated && !s->proc[i].told)
 			fprintf(stderr,
@@ -322,7 +328,6 @@ void krt_session_close(struct krt_session *s)
 	krt_symbols_destroy(s->symbols);
 	krt_image_store_free(s->images);
 	krt_kernels_free(s->kernels);
-	free(s->kernels_path);
 	free(s->options);
 	free(s);
 }

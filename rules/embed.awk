@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# rules/explain/KRT-RACE-RAW.txt -> #define KRT_EXPLAIN_RACE_RAW "text"
+# prefix=KRT_EXPLAIN_: rules/explain/KRT-RACE-RAW.txt -> #define KRT_EXPLAIN_RACE_RAW "text"
 FNR == 1 {
 	if (NR > 1)
 		print "\t\"\""
 	id = FILENAME
-	sub(/.*\/KRT-/, "", id)
-	sub(/\.txt$/, "", id)
+	sub(/.*\//, "", id)
+	sub(/^KRT-/, "", id)
+	sub(/\.[a-z]*$/, "", id)
 	gsub(/-/, "_", id)
-	printf "#define KRT_EXPLAIN_%s \\\n", id
+	printf "#define %s%s \\\n", prefix, toupper(id)
 }
 {
 	gsub(/\\/, "\\\\")

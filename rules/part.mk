@@ -5,7 +5,16 @@ RULE_TEXTS := $(sort $(wildcard rules/explain/*.txt))
 $(O)/rules/explain.inc: rules/embed.awk $(RULE_TEXTS)
 	$(call msg,GEN,$@)
 	@mkdir -p $(@D)
-	$(Q)awk -f rules/embed.awk $(RULE_TEXTS) >$@
+	$(Q)awk -v prefix=KRT_EXPLAIN_ -f rules/embed.awk $(RULE_TEXTS) >$@
 $(O)/core/rules/rules.o: $(O)/rules/explain.inc
 $(O)/core/rules/rules.o: CFLAGS_ALL += -I$(O)/rules
+
+# What kernels of common libraries read and write: strings of the kernels file.
+KERNEL_TEXTS := $(sort $(wildcard rules/kernels/*.kernels))
+$(O)/rules/kernels.inc: rules/embed.awk $(KERNEL_TEXTS)
+	$(call msg,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)awk -v prefix=KRT_KERNELS_ -f rules/embed.awk $(KERNEL_TEXTS) >$@
+$(O)/core/analyzer/kernels.o: $(O)/rules/kernels.inc
+$(O)/core/analyzer/kernels.o: CFLAGS_ALL += -I$(O)/rules
 # --- end of rules ----------------------------------------------------------------

@@ -33,7 +33,7 @@ $(O)/unit/test_%.o: testcases/unit/test_%.c
 
 $(UNIT_BINS): $(O)/unit/%: $(O)/unit/test_%.o $$(UNIT_EXTRA_$$*) $(O)/libkrtcore.a
 	$(call msg,LD,$@)
-	$(Q)$(CC) $(OPT) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lcriterion $(UNIT_LIBS_$*)
+	$(Q)$(CC) $(OPT) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) -lcriterion $(UNIT_LIBS_$*) -l:libstdc++.a
 
 # The planted leak and the planted error show that the valgrind check can fail.
 UNIT_PLANTED := $(O)/unit/planted/leak $(O)/unit/planted/error
@@ -357,7 +357,7 @@ $(O)/testcases/torch_alloc: testcases/cli/torch_alloc.c $(O)/sim/libcuda.so
 $(O)/testcases/torch_notes: testcases/cli/torch_notes.c $(O)/libkrtcore.a
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a $(LDFLAGS)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a $(LDFLAGS) -l:libstdc++.a
 $(O)/testcases/faketorch/lib%_cuda.so: testcases/cli/faketorch/c10.cc
 	@mkdir -p $(@D)
 	$(call msg,CXX,$@)
@@ -378,7 +378,7 @@ $(INTER_OUT)/prog: testcases/inter/prog.c testcases/abi/fake.h interposer/includ
 $(INTER_OUT)/verify: testcases/inter/verify.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -o $@ $< $(O)/libkrtcore.a
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
 $(INTER_OUT)/bare-cxx: testcases/inter/bare.cc $(ABI_OUT)/fake/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
@@ -392,7 +392,7 @@ $(INTER_OUT)/graphs: testcases/inter/graphs.c testcases/common/prog.h $(O)/sim/l
 $(INTER_OUT)/graphs_dump: testcases/inter/graphs_dump.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
 # module images
 $(INTER_OUT)/images: testcases/inter/images.c testcases/common/prog.h $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
@@ -401,12 +401,12 @@ $(INTER_OUT)/images: testcases/inter/images.c testcases/common/prog.h $(O)/sim/l
 $(INTER_OUT)/images_dump: testcases/inter/images_dump.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -D_GNU_SOURCE -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -D_GNU_SOURCE -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
 ALL += $(INTER_OUT)/kernel_texts
 $(INTER_OUT)/kernel_texts: testcases/inter/kernel_texts.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
 inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(INTER_OUT)/bare-cxx $(INTER_OUT)/graphs $(INTER_OUT)/graphs_dump \
 		$(INTER_OUT)/images $(INTER_OUT)/images_dump $(INTER_OUT)/kernel_texts $(O)/libkrtsan.so
 	$(Q)testcases/inter/run.sh $(O)
@@ -466,7 +466,7 @@ pitfalls: $(PIT_LIBS) $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so $(PIT_OUT)/pit $(P
 $(O)/bench/order: testcases/bench/bench_order.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
 
 bench-order: $(O)/bench/order
 	$(Q)$<
