@@ -6,7 +6,7 @@
 #ifndef KRT_DEMANGLE_H
 #define KRT_DEMANGLE_H
 
-/* malloc'd; NULL: it is no mangled name, or no memory. */
+/* malloc'd; NULL: it is no mangled name, one of more than 64 KiB, or no memory. */
 char *krt_demangle(const char *name);
 
 #endif

@@ -3,6 +3,7 @@
  * The kernels file: which line is a kernel's, and what it says of a launch.
  * kernels.h has the language, kernels_int.h the parts.
  */
+#include "demangle.h"
 #include "kernels_int.h"
 #include "kernels.inc"
 
@@ -101,8 +102,8 @@ static struct krt_kernels_line *look_up(struct krt_kernels_file *f, const char *
 					const struct krt_param *param, uint32_t nparams)
 {
 	struct krt_kernels_line *x = NULL;
-	char *readable = malloc(KRT_K_NAME);
-	size_t len = readable ? krt_k_demangle(name, readable, KRT_K_NAME) : 0;
+	char *readable = krt_demangle(name);
+	size_t len = readable ? strlen(readable) : 0;
 
 	for (struct krt_k_line *l = f->first; l && !x; l = l->next) {
 		x = fit(f, l, name, readable, len, param, nparams);

@@ -26,7 +26,6 @@
 #define KRT_K_ARG      4095u	  /* parameters are at most 32,764 bytes */
 #define KRT_K_OFF      32767u
 #define KRT_K_BYTES    (16u << 20) /* of a file */
-#define KRT_K_NAME     (64u << 10) /* of a demangled name */
 
 /* A number; where only its limits are known they differ. */
 struct krt_k_val {
@@ -226,11 +225,6 @@ const char *krt_k_captures(struct krt_k_pattern *p, const struct krt_k_source *s
 uint64_t krt_k_size_of(const struct krt_kernels_file *f, struct krt_k_text type);
 void krt_k_learn(const struct krt_kernels_file *f, struct krt_k_text text, bool list,
 		 struct krt_k_capture *out);
-/*
- * The readable form of a C++ name, in out; 0: it has none or it does not fit.
- * Never takes more than a bounded time.
- */
-size_t krt_k_demangle(const char *name, char *out, size_t room);
 
 /* --- kernels.c --- */
 

@@ -8,7 +8,6 @@
  */
 #include "kernels_int.h"
 
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -347,55 +346,6 @@ void krt_k_learn(const struct krt_kernels_file *f, struct krt_k_text text, bool 
 			learn_functor(f, d, got, out);
 			return;
 		}
-}
-
-/* --- readable names ----------------------------------------------------------------------- */
-
-/*
- * The demangler of the C++ runtime, linked statically.  This form of it takes no
- * memory from the heap, so that a callback may leave it: a short name can stand for
- * one of many gigabytes.
- */
-extern int __gcclibcxx_demangle_callback(const char *mangled,
-					 void (*fn)(const char *, size_t, void *), void *user);
-
-struct readable {
-	char *out;
-	size_t room, len;
-	jmp_buf full;
-};
-
-static void more(const char *s, size_t n, void *user)
-{
-	struct readable *r = user;
-
-	if (n >= r->room - r->len)
-		longjmp(r->full, 1);
-	memcpy(r->out + r->len, s, n);
-	r->len += n;
-}
-
-/* Apart from its caller, whose variables a jump back would spoil. */
-static bool demangle(struct readable *r, const char *name)
-{
-	if (setjmp(r->full))
-		return false;
-	return !__gcclibcxx_demangle_callback(name, more, r);
-}
-
-size_t krt_k_demangle(const char *name, char *out, size_t room)
-{
-	struct readable r = {.out = out, .room = room};
-	const char *inner;
-
-	/* what a whole-program kernel is called after -rdc=true made it external */
-	if (!strncmp(name, "__nv_static_", 12) && (inner = strstr(name, "__Z")) != NULL)
-		name = inner + 1;
-	if (name[0] != '_' || name[1] != 'Z' || strnlen(name, KRT_K_NAME) == KRT_K_NAME ||
-	    !demangle(&r, name))
-		return 0;
-	out[r.len] = 0;
-	return r.len;
 }
 
 bool krt_kernels_glob(const char *pattern, const char *name)
