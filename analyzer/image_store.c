@@ -10,6 +10,7 @@
 #include "image_store.h"
 #include "mix.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEFAULT_LIMIT (256ull << 20)
@@ -26,6 +28,7 @@
 #define NAMES_MAX     (1u << 20) /* kernels of a unit */
 #define NOTES_MAX     (1u << 16) /* bytes of an ELF file's notes */
 #define TRIES_MAX     1024u      /* units unpacked for one question */
+#define BELOW_MAX     65536u     /* folders in the folder of texts */
 
 struct unit {
 	struct unit *next; /* of the image */
@@ -68,6 +71,9 @@ struct krt_image_store {
 	struct unit *newest, *oldest; /* of those that are unpacked */
 	struct image **folder;        /* files of ptx_path */
 	size_t nfolder;
+	char **below;                 /* names of the folders in it, as of below_at */
+	size_t nbelow;
+	struct timespec below_at;
 	uint64_t copied, unpacked;
 };
 
@@ -134,6 +140,15 @@ static void image_free(struct image *m)
 	free(m);
 }
 
+static void below_drop(struct krt_image_store *s)
+{
+	for (size_t i = 0; i < s->nbelow; i++)
+		free(s->below[i]);
+	free(s->below);
+	s->below = NULL;
+	s->nbelow = 0;
+}
+
 void krt_image_store_free(struct krt_image_store *s)
 {
 	if (!s)
@@ -144,6 +159,7 @@ void krt_image_store_free(struct krt_image_store *s)
 	for (size_t i = 0; i < s->nfolder; i++)
 		image_free(s->folder[i]);
 	free(s->folder);
+	below_drop(s);
 	for (unsigned i = 0; i < s->nprocesses; i++)
 		free(s->process[i].by_id);
 	free(s->process);
@@ -695,14 +711,105 @@ static enum krt_image_from from_of(const struct image *m, const struct unit *u)
 
 /* --- the folder of texts --------------------------------------------------------------------- */
 
+/* The folders in it, as Triton's cache has them; read anew when it has changed. */
+static void read_below(struct krt_image_store *s)
+{
+	struct timespec now;
+	struct stat st;
+	size_t room = 0;
+	DIR *d;
+
+	if (stat(s->ptx_path, &st) || (st.st_mtim.tv_sec == s->below_at.tv_sec &&
+				       st.st_mtim.tv_nsec == s->below_at.tv_nsec))
+		return;
+	below_drop(s);
+	d = opendir(s->ptx_path);
+	for (struct dirent *e; d && s->nbelow < BELOW_MAX && (e = readdir(d));) {
+		char **more = s->below;
+
+		if (e->d_name[0] == '.' || (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN))
+			continue;
+		if (s->nbelow == room) {
+			room = room ? 2 * room : 64;
+			more = realloc(s->below, room * sizeof(*more));
+		}
+		if (!more)
+			break;
+		s->below = more;
+		s->below[s->nbelow] = strdup(e->d_name);
+		s->nbelow += s->below[s->nbelow] != NULL;
+	}
+	if (d)
+		closedir(d);
+	/* the clock of files is coarse: what has just changed may change again unseen */
+	clock_gettime(CLOCK_REALTIME, &now);
+	s->below_at = now.tv_sec > st.st_mtim.tv_sec + 1 ? st.st_mtim : (struct timespec){0};
+}
+
+/* Do two files hold the same? */
+static bool same_content(const char *a, const char *b)
+{
+	FILE *f = fopen(a, "re"), *g = fopen(b, "re");
+	char x[4096], y[4096];
+	bool same = f && g;
+	size_t n = 1;
+
+	while (same && n) {
+		n = fread(x, 1, sizeof(x), f);
+		same = fread(y, 1, sizeof(y), g) == n && !memcmp(x, y, n);
+	}
+	if (f)
+		fclose(f);
+	if (g)
+		fclose(g);
+	return same;
+}
+
+static bool is_text(const char *path, struct stat *st)
+{
+	return !stat(path, st) && S_ISREG(st->st_mode) && st->st_size;
+}
+
+/*
+ * The file NAME.ptx in the folder, else in a folder of it.  Which of several that
+ * differ is meant (one kernel, compiled for other arguments) cannot be told: none.
+ */
+static char *folder_path(struct krt_image_store *s, const char *name)
+{
+	char *path, *found = NULL;
+	struct stat st;
+
+	if (asprintf(&path, "%s/%s.ptx", s->ptx_path, name) < 0)
+		return NULL;
+	if (is_text(path, &st))
+		return path;
+	free(path);
+	read_below(s);
+	for (size_t i = 0; i < s->nbelow; i++) {
+		if (asprintf(&path, "%s/%s/%s.ptx", s->ptx_path, s->below[i], name) < 0)
+			break;
+		if (!is_text(path, &st)) {
+			free(path);
+		} else if (!found) {
+			found = path;
+		} else if (same_content(found, path)) {
+			free(path);
+		} else {
+			free(path);
+			free(found);
+			return NULL;
+		}
+	}
+	return found;
+}
+
 static struct image *folder_file(struct krt_image_store *s, const char *name)
 {
 	struct image *m, **more;
 	struct stat st;
 	char *path;
 
-	if (!*name || strlen(name) > 240 || strchr(name, '/') ||
-	    asprintf(&path, "%s/%s.ptx", s->ptx_path, name) < 0)
+	if (!*name || strlen(name) > 240 || strchr(name, '/') || !(path = folder_path(s, name)))
 		return NULL;
 	for (size_t i = 0; i < s->nfolder; i++)
 		if (!strcmp(s->folder[i]->path, path)) {
@@ -713,7 +820,7 @@ static struct image *folder_file(struct krt_image_store *s, const char *name)
 	more = realloc(s->folder, (s->nfolder + 1) * sizeof(*more));
 	if (more)
 		s->folder = more;
-	if (!m || !more || stat(path, &st) || !S_ISREG(st.st_mode) || !st.st_size) {
+	if (!m || !more || !is_text(path, &st)) {
 		free(path);
 		free(m);
 		return NULL;

@@ -21,7 +21,7 @@ struct krt_image_store;
 struct krt_image_config {
 	uint64_t copied;      /* bytes of images that came in records, kept at most; 0: 256 MiB */
 	uint64_t unpacked;    /* bytes of text kept at most, and of any one image unpacked; 0: 256 MiB */
-	const char *ptx_path; /* a folder of KERNEL.ptx and HASH.ptx, or NULL */
+	const char *ptx_path; /* a folder of KERNEL.ptx and HASH.ptx, also in folders of it, or NULL */
 	bool library;         /* images in NVIDIA's own libraries too */
 };
 

@@ -352,6 +352,52 @@ Test(image_store, folder_of_texts)
 	cr_assert_eq(text(1, "_Z5scalePfPKff", 90), KRT_IMAGE_NO_TEXT);
 }
 
+static void write_text(const char *path, unsigned arch)
+{
+	FILE *f = fopen(path, "w");
+
+	cr_assert(f, "%s", path);
+	fprintf(f, ".version 8.0\n.target sm_%u\n.entry nested(", arch);
+	fclose(f);
+}
+
+/* As Triton's cache lies: HASH/NAME.ptx. */
+Test(image_store, folders_in_the_folder)
+{
+	struct krt_image_config cfg = {.ptx_path = dir};
+	char path[128];
+
+	open_store(&cfg);
+	cr_assert_eq(text(77, "nested", 90), KRT_IMAGE_NONE);
+	snprintf(path, sizeof(path), "%s/ABC", dir);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/ABC/nested.ptx", dir);
+	write_text(path, 80);
+	found(77, "nested", 90, KRT_FROM_FOLDER, 80);
+	cr_assert_str_eq(got.where, path);
+	/* no deeper */
+	snprintf(path, sizeof(path), "%s/ABC/deep", dir);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/ABC/deep/other.ptx", dir);
+	write_text(path, 80);
+	cr_assert_eq(text(77, "other", 90), KRT_IMAGE_NONE);
+	/* the same again is the same; what differs is not guessed at */
+	snprintf(path, sizeof(path), "%s/DEF", dir);
+	cr_assert_eq(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/DEF/nested.ptx", dir);
+	write_text(path, 80);
+	open_store(&cfg);
+	found(77, "nested", 90, KRT_FROM_FOLDER, 80);
+	write_text(path, 75);
+	open_store(&cfg);
+	cr_assert_eq(text(77, "nested", 90), KRT_IMAGE_NONE);
+	/* unless it lies in the folder itself */
+	snprintf(path, sizeof(path), "%s/nested.ptx", dir);
+	write_text(path, 90);
+	open_store(&cfg);
+	found(77, "nested", 90, KRT_FROM_FOLDER, 90);
+}
+
 Test(image_store, folder_by_hash)
 {
 	struct krt_image_config cfg = {.ptx_path = dir};
