@@ -19,6 +19,7 @@
 #include "images.h"
 #include "lane.h"
 #include "objects.h"
+#include "pointers.h"
 #include "process.h"
 #include "timing.h"
 
@@ -40,6 +41,7 @@ struct plan {
 	uint8_t argc, op;
 	bool work;                   /* enqueues what takes the device time */
 	bool image;                  /* is given a module image */
+	bool carries;                /* may copy from the host to the device */
 	bool context;                /* depends on the current context where it has no stream of its own */
 	uint8_t graph;               /* enum krt_graph_part */
 	uint32_t flags;
@@ -73,6 +75,21 @@ static bool is_work(unsigned op)
 static bool is_load(unsigned op)
 {
 	return op == KRT_OP_MODULE_LOAD || op == KRT_OP_LIBRARY_LOAD || op == KRT_OP_LINK_ADD;
+}
+
+static bool carries(const struct krt_api *a)
+{
+	switch (a->op) {
+	case KRT_OP_COPY: /* version 1 of the interface has 32-bit addresses */
+		return !(a->flags & (KRT_F_SRC_DEV | KRT_F_DST_HOST)) && a->arg[0].width == 8;
+	case KRT_OP_COPY_2D:
+		return a->arg[0].role == KRT_ROLE_IN_COPY2D;
+	case KRT_OP_COPY_3D:
+		return a->arg[0].role == KRT_ROLE_IN_COPY3D;
+	case KRT_OP_COPY_BATCH:
+		return true;
+	}
+	return false;
 }
 
 static bool wants_context(const struct krt_api *a)
@@ -109,7 +126,8 @@ bool krt_call_open(void)
 
 		*p = (struct plan){ .stream = -1, .count = -1, .nattrs = -1, .fn = -1, .data = -1,
 				    .func = -1, .argc = a->argc, .op = a->op, .flags = a->flags,
-				    .work = is_work(a->op), .image = is_load(a->op), .context = wants_context(a), .graph = krt_graph_part(a->op) };
+				    .work = is_work(a->op), .image = is_load(a->op), .carries = carries(a),
+				    .context = wants_context(a), .graph = krt_graph_part(a->op) };
 		for (unsigned i = 0; i < a->argc; i++) {
 			unsigned width = a->arg[i].width;
 			bool pointer = false;
@@ -373,6 +391,8 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 		capture_in(c, p);
 	if (krt_unlikely(p->image))
 		krt_images_given(c);
+	if (p->carries)
+		krt_pointers_given(c);
 	if (c->rec)
 		c->rec->stack = krt_stack_id(quiet);
 	if (!c->mapped)
@@ -458,6 +478,7 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 	case KRT_OP_FREE_ASYNC:
 	case KRT_OP_HOST_FREE:
 	case KRT_OP_VMM_ADDR_FREE:
+		krt_pointers_stale();
 		krt_heap_device_gone(args[0]);
 		break;
 	}

@@ -33,6 +33,7 @@
 #include "heap.h"
 #include "lane.h"
 #include "objects.h"
+#include "pointers.h"
 
 #define CUABI_EXACT_NAMES
 #include "cuabi.h"
@@ -772,6 +773,7 @@ static void put_node(struct out *o, uint64_t handle, uint64_t ctx)
 
 		memset(&a, 0, sizeof a);
 		told = !KRT_ASK(cuGraphMemAllocNodeGetParams, node, &a) && put_words(o, a.dptr, a.bytesize, 2);
+		krt_pointers_range(a.dptr, a.bytesize, false);
 		break;
 	}
 	case CU_GRAPH_NODE_TYPE_MEM_FREE: {

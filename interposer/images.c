@@ -4,8 +4,7 @@
  * where it is copied and by place where it lies in a file.
  *
  * Images are the program's: whatever their headers say, nothing is read that
- * may not be there.  All reading goes through the kernel (process_vm_readv, else
- * /proc/self/mem), which answers with an error where a load would fault.
+ * may not be there: krt_read.
  *
  * An image in a read-only segment of a loaded ELF object costs a few headers and
  * a hash of 256 bytes: nothing of it is paged in that the driver does not look at
@@ -25,7 +24,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define WRAPPER_MAGIC   0x466243b1u
@@ -56,50 +54,9 @@ bool krt_images_open(void)
 
 /* ---- reading ---- */
 
-static size_t read_some(uint64_t addr, void *to, size_t len)
-{
-	struct iovec here = { to, len }, there[64];
-	size_t n = 0, pages = 0;
-	long r;
-	int fd;
-
-	/* a transfer stops between two elements: one a page */
-	while (n < len && pages < 64) {
-		size_t part = PAGE - (addr + n) % PAGE;
-
-		part = part < len - n ? part : len - n;
-		there[pages++] = (struct iovec){ (void *)(addr + n), part };
-		n += part;
-	}
-	here.iov_len = n;
-	r = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1ul, there, pages, 0ul);
-	if (r >= 0)
-		return (size_t)r;
-	if (errno == EFAULT)
-		return 0;
-	fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/mem", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return 0;
-	r = syscall(SYS_pread64, fd, to, n, (off_t)addr);
-	syscall(SYS_close, fd);
-	return r > 0 ? (size_t)r : 0;
-}
-
-/* How many of len bytes at addr could be read. */
-static size_t read_up_to(uint64_t addr, void *to, size_t len)
-{
-	size_t done = 0, n;
-
-	if (addr + len < addr)
-		return 0;
-	while (done < len && (n = read_some(addr + done, (char *)to + done, len - done)))
-		done += n;
-	return done;
-}
-
 static bool read_all(uint64_t addr, void *to, size_t len)
 {
-	return read_up_to(addr, to, len) == len;
+	return krt_read(addr, to, len) == len;
 }
 
 /* ---- telling ---- */
@@ -486,7 +443,7 @@ static uint64_t text_length(uint64_t addr, unsigned *missing)
 {
 	unsigned char head[64];
 	uint64_t len = 0;
-	size_t n = read_up_to(addr, head, sizeof head);
+	size_t n = krt_read(addr, head, sizeof head);
 	char *buf, *end;
 
 	*missing = KRT_IMAGE_UNKNOWN;
@@ -500,7 +457,7 @@ static uint64_t text_length(uint64_t addr, unsigned *missing)
 	if (!buf)
 		return 0;
 	do {
-		n = read_up_to(addr + len, buf, SCAN);
+		n = krt_read(addr + len, buf, SCAN);
 		end = n ? memchr(buf, 0, n) : NULL;
 		len += end ? (size_t)(end - buf) : n;
 	} while (!end && n == SCAN && len < KRT_RECORD_MAX);

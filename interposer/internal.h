@@ -36,6 +36,13 @@ void *krt_alloc(size_t size);
 void *krt_map(size_t size);
 void krt_unmap(void *base, size_t size);
 
+/*
+ * How many of len bytes at addr could be copied; never faults: the kernel reads
+ * (process_vm_readv, else /proc/self/mem), and answers with an error where a load
+ * would fault.
+ */
+size_t krt_read(uint64_t addr, void *to, size_t len);
+
 /* A small lock for cold paths: spins, then sleeps on a futex.  Zero is unlocked. */
 struct krt_lock {
 	_Atomic uint32_t word;

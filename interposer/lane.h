@@ -24,6 +24,7 @@ struct krt_thread {
 	/* records being built, innermost last */
 	char *scratch;
 	size_t scratch_used;
+	char *bytes;          /* pointers.c: room for a copy's source, NULL: none yet */
 	uint32_t ignore;      /* open krtsan_ignore_begin */
 	uint32_t hostfn;      /* host functions running on this thread */
 	/* nvtx.c: open ranges, NULL: none yet; have they changed since the last record? */

@@ -9,6 +9,7 @@
 #include "heap.h"
 #include "lane.h"
 #include "objects.h"
+#include "pointers.h"
 
 #define CUABI_EXACT_NAMES
 #include "cuabi.h"
@@ -245,19 +246,39 @@ static void copy_operands(const struct krt_call *c, const struct krt_api *a)
 	}
 }
 
-/* A new allocation: the driver's memory, which no free of the program ends. */
-static void allocated(const struct krt_call *c, const struct krt_api *a)
+/*
+ * The call gave out device addresses, or made host memory known to the device;
+ * owned: it is the driver's memory, which no free of the program ends.
+ */
+static void allocated(const struct krt_call *c, const struct krt_api *a, bool owned, bool host)
 {
-	uint64_t addr = 0, len = 0;
+	uint64_t addr = 0, len = 0, pitch = 0, rows = 0;
 
 	for (unsigned i = 0; i < a->argc; i++) {
-		if (a->arg[i].role == KRT_ROLE_OUT_ADDR && c->args[i])
-			addr = *(const uint64_t *)c->args[i];
-		else if (a->arg[i].role == KRT_ROLE_BYTES)
-			len = a->arg[i].width < 8 ? (uint32_t)c->args[i] : c->args[i];
+		uint64_t v = a->arg[i].width < 8 ? (uint32_t)c->args[i] : c->args[i];
+
+		if (a->arg[i].role == KRT_ROLE_OUT_ADDR) {
+			if (a->arg[i].width < 8) /* version 1 of the interface has 32-bit addresses */
+				return;
+			addr = v ? *(const uint64_t *)v : 0;
+		} else if (a->arg[i].role == KRT_ROLE_ADDR && a->op == KRT_OP_HOST_REGISTER) {
+			addr = v;
+		} else if (a->arg[i].role == KRT_ROLE_BYTES) {
+			len = v;
+		} else if (a->arg[i].role == KRT_ROLE_OUT_SIZE && v) {
+			pitch = *(const uint64_t *)v;
+		} else if (a->arg[i].role == KRT_ROLE_HEIGHT) {
+			rows = v;
+		}
 	}
-	if (a->arg[0].width == 8) /* version 1 of the interface has 32-bit addresses */
+	if (owned)
 		krt_heap_device(addr, len);
+	if (a->op == KRT_OP_IPC_MEM_OPEN || a->op == KRT_OP_POOL_IMPORT) {
+		CUdeviceptr base;
+
+		KRT_ASK(cuMemGetAddressRange_v2, &base, &len, addr);
+	}
+	krt_pointers_range(addr, len ? len : pitch * (rows ? rows : 1), host);
 }
 
 void krt_operands(const struct krt_call *c)
@@ -280,9 +301,23 @@ void krt_operands(const struct krt_call *c)
 	case KRT_OP_ALLOC:
 	case KRT_OP_ALLOC_ASYNC:
 	case KRT_OP_ALLOC_MANAGED:
-	case KRT_OP_HOST_ALLOC:
 	case KRT_OP_VMM_RESERVE:
-		allocated(c, a);
+		allocated(c, a, true, false);
+		break;
+	case KRT_OP_HOST_ALLOC:
+		allocated(c, a, true, true);
+		break;
+	case KRT_OP_HOST_REGISTER:
+	case KRT_OP_HOST_DEVPTR:
+		allocated(c, a, false, true);
+		break;
+	case KRT_OP_ALLOC_PITCH:
+	case KRT_OP_IPC_MEM_OPEN:
+	case KRT_OP_POOL_IMPORT:
+	case KRT_OP_EXT_MEM_MAP:
+	case KRT_OP_GFX_POINTER:
+	case KRT_OP_MODULE_GLOBAL:
+		allocated(c, a, false, false);
 		break;
 	default:
 		break;

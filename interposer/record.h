@@ -237,7 +237,7 @@ struct krt_pointer_run {
 	uint32_t rsv;
 	/* uint64_t word[n] */
 };
-#define KRT_POINTERS_COPY_MAX 65536 /* larger copies are not looked into */
+#define KRT_POINTERS_COPY_MAX 65536 /* larger copies are not looked into, nor those without one in 4 KiB */
 
 #define KRT_PARAMS_UNKNOWN UINT32_MAX
 struct krt_params {       /* raw parameter buffer of a launch, laid out by the kernel's offsets */

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device addresses in small copies from the host (pointers.h).
+ *
+ * Addresses are known by granules of 2 MiB, two bits each in one sparse map, and
+ * never forgotten: one says that the driver gave out addresses there, the other
+ * that the CPU's own memory is not there.  A word is taken for a device address
+ * if it lies between the lowest and the highest of them and in such a granule.
+ *
+ * A source is only looked at where it cannot be device memory: by what the
+ * entry point or the operand's type says, and by the map; managed memory would
+ * come over to the CPU.  It is read through the kernel, which answers with an
+ * error where a load would fault.  Pages that it could read are remembered, and
+ * are then read by loads: what a driver reads in the same call may be read.
+ *
+ * No locking: the map only gets more bits; a page is one word.
+ */
+#include "pointers.h"
+#include "lane.h"
+
+#define CUABI_EXACT_NAMES
+#include "cuabi.h"
+
+#include <string.h>
+
+#define GRANULE_BITS 21
+#define ADDRESS_BITS 47
+#define GRANULES     (1ull << (ADDRESS_BITS - GRANULE_BITS))
+#define GIVEN        1u
+#define NOT_HOST     2u
+#define RANGE_MAX    (1ull << 44) /* of one range that is noted: a reservation may be all there is */
+#define PAGE_BITS    12
+#define PAGES        1024         /* remembered */
+#define GAP          2            /* words that are no addresses inside a run */
+#define HEAD         4096u        /* a table has an address in its first bytes */
+#define BATCH_MAX    (256u << 10) /* bytes of one batch that are looked at */
+
+static _Atomic uint32_t *map;     /* 16 granules a word */
+static _Atomic uint64_t lowest = UINT64_MAX, highest;
+static _Atomic uint64_t pages[PAGES]; /* number of a page, behind it the epoch's low bits */
+static _Atomic uint64_t epoch;
+
+bool krt_pointers_open(void)
+{
+	if (!map)
+		map = krt_map(GRANULES / 16 * sizeof *map);
+	return map != NULL;
+}
+
+/* ---- which there are ---- */
+
+void krt_pointers_range(uint64_t addr, uint64_t len, bool host)
+{
+	uint64_t end, at;
+
+	if (!addr || addr >> ADDRESS_BITS || !map)
+		return;
+	len = len ? len : 1;
+	end = addr + (len < RANGE_MAX ? len : RANGE_MAX);
+	end = end >> ADDRESS_BITS ? 1ull << ADDRESS_BITS : end;
+	for (uint64_t g = addr >> GRANULE_BITS; g <= (end - 1) >> GRANULE_BITS; g++) {
+		uint32_t bits = (GIVEN | (host ? 0 : NOT_HOST)) << g % 16 * 2;
+
+		if ((atomic_load_explicit(&map[g / 16], memory_order_relaxed) & bits) != bits)
+			atomic_fetch_or_explicit(&map[g / 16], bits, memory_order_relaxed);
+	}
+	at = atomic_load_explicit(&lowest, memory_order_relaxed);
+	while (addr < at &&
+	       !atomic_compare_exchange_weak_explicit(&lowest, &at, addr, memory_order_relaxed, memory_order_relaxed))
+		;
+	at = atomic_load_explicit(&highest, memory_order_relaxed);
+	while (end > at &&
+	       !atomic_compare_exchange_weak_explicit(&highest, &at, end, memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
+static bool marked(uint64_t addr, unsigned bit)
+{
+	uint64_t g = addr >> GRANULE_BITS;
+
+	return g < GRANULES && atomic_load_explicit(&map[g / 16], memory_order_relaxed) >> g % 16 * 2 & bit;
+}
+
+/* ---- reading a source ---- */
+
+void krt_pointers_stale(void)
+{
+	atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
+}
+
+static uint64_t page_key(uint64_t page)
+{
+	return page << PAGE_BITS | (atomic_load_explicit(&epoch, memory_order_relaxed) & ((1u << PAGE_BITS) - 1));
+}
+
+/* The bytes, or a copy of them in the thread's own memory; NULL: they cannot be read. */
+static const char *source(struct krt_thread *t, uint64_t addr, uint64_t len)
+{
+	uint64_t first = addr >> PAGE_BITS, last = (addr + len - 1) >> PAGE_BITS, page = first;
+
+	while (page <= last && atomic_load_explicit(&pages[page % PAGES], memory_order_relaxed) == page_key(page))
+		page++;
+	if (krt_likely(page > last))
+		return (const char *)addr;
+	if (!t->bytes)
+		t->bytes = krt_map(KRT_POINTERS_COPY_MAX);
+	if (!t->bytes || krt_read(addr, t->bytes, len) != len)
+		return NULL;
+	for (page = first; page <= last; page++)
+		atomic_store_explicit(&pages[page % PAGES], page_key(page), memory_order_relaxed);
+	return t->bytes;
+}
+
+/* ---- telling ---- */
+
+struct telling {
+	struct krt_call *call;
+	size_t at; /* of the blob in the record, 0: there is none yet */
+	uint64_t lowest, span;
+	bool any;  /* the call does not say that the source is host memory */
+};
+
+static bool is_pointer(const struct telling *t, const char *p, uint64_t *word)
+{
+	memcpy(word, p, sizeof *word);
+	return krt_unlikely(*word - t->lowest < t->span) && marked(*word, GIVEN);
+}
+
+/* Words [from, end) of those at p as one run. */
+static bool tell_run(struct telling *t, const char *p, uint64_t skip, uint32_t item, uint32_t from, uint32_t end)
+{
+	size_t len = sizeof(struct krt_pointer_run) + (end - from) * 8ull;
+	struct krt_pointer_run *r;
+	char *data;
+
+	if (!t->at) {
+		data = krt_call_blob(t->call, KRT_BLOB_OF_CALL, KRT_BLOB_POINTERS, 0);
+		if (!data)
+			return false;
+		t->at = (size_t)(data - (char *)t->call->rec) - sizeof(struct krt_blob);
+	}
+	r = krt_call_more(t->call, len);
+	if (!r)
+		return false;
+	*r = (struct krt_pointer_run){
+		.item = item, .offset = (uint32_t)(skip + from * 8ull), .n = end - from,
+	};
+	for (uint32_t i = from; i < end; i++) {
+		uint64_t word;
+
+		if (!is_pointer(t, p + i * 8ull, &word))
+			word = 0;
+		memcpy((char *)(r + 1) + (i - from) * 8ull, &word, sizeof word);
+	}
+	((struct krt_blob *)((char *)t->call->rec + t->at))->len += (uint32_t)len;
+	return true;
+}
+
+/* Is there one among n words at p? */
+static bool any_pointer(const struct telling *t, const char *p, uint32_t n)
+{
+	uint64_t word;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (is_pointer(t, p + i * 8ull, &word))
+			return true;
+	return false;
+}
+
+/* One copy; false: there is no room for more. */
+static bool tell(struct telling *t, uint64_t dst, uint64_t src, uint64_t len, uint32_t item)
+{
+	uint64_t skip = -dst & 7, head = len < HEAD ? len : HEAD, word;
+	uint32_t n, from = 0, end = 0;
+	const char *p;
+
+	/* a late start has not seen what is managed */
+	if (t->any && krt_proc->trouble & KRT_TROUBLE_LATE)
+		return true;
+	if (!src || len < skip + 8 || len > KRT_POINTERS_COPY_MAX || src + len < src ||
+	    (src + len) >> ADDRESS_BITS || marked(src, NOT_HOST) || marked(src + len - 1, NOT_HOST))
+		return true;
+	p = source(t->call->thread, src, head);
+	if (!p || krt_likely(!any_pointer(t, p + skip, (uint32_t)((head - skip) / 8))))
+		return true;
+	if (head < len)
+		p = source(t->call->thread, src, len);
+	if (!p)
+		return true;
+	p += skip;
+	n = (uint32_t)((len - skip) / 8);
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_pointer(t, p + i * 8ull, &word))
+			continue;
+		if (from < end && i - end > GAP) {
+			if (!tell_run(t, p, skip, item, from, end))
+				return false;
+			from = i;
+		} else if (from == end) {
+			from = i;
+		}
+		end = i + 1;
+	}
+	return from == end || tell_run(t, p, skip, item, from, end);
+}
+
+static bool from_host(CUmemorytype type)
+{
+	return type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_UNIFIED;
+}
+
+static bool to_device(CUmemorytype type)
+{
+	return type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED;
+}
+
+/* Rows that follow each other on both sides are one copy; m: CUDA_MEMCPY2D or _3D. */
+#define TELL_ROWS(t, m, depth, srcZ_, dstZ_, srcRows, dstRows)                                          \
+	do {                                                                                            \
+		uint64_t from_ = (m)->srcMemoryType == CU_MEMORYTYPE_HOST ? (uintptr_t)(m)->srcHost     \
+									  : (m)->srcDevice;             \
+		uint64_t to_ = (m)->dstDevice, len_, span_, all_ = (m)->WidthInBytes;                   \
+		if (from_host((m)->srcMemoryType) && to_device((m)->dstMemoryType) &&                   \
+		    all_ <= KRT_POINTERS_COPY_MAX && (m)->Height <= KRT_POINTERS_COPY_MAX &&            \
+		    (depth) <= KRT_POINTERS_COPY_MAX &&                                                 \
+		    krt_rows_span(&from_, (m)->srcXInBytes, (m)->srcY, srcZ_, (m)->srcPitch, srcRows,   \
+				  all_, (m)->Height, depth, &len_) &&                                   \
+		    krt_rows_span(&to_, (m)->dstXInBytes, (m)->dstY, dstZ_, (m)->dstPitch, dstRows,     \
+				  all_, (m)->Height, depth, &span_) &&                                  \
+		    len_ == all_ * (m)->Height * (depth) && span_ == len_)                              \
+			tell(t, to_, from_, len_, 0);                                                   \
+	} while (0)
+
+static void batch(struct telling *t, uint64_t n)
+{
+	const uint64_t *v = t->call->args, *dst = (const void *)v[0], *src = (const void *)v[1],
+		       *len = (const void *)v[2];
+	uint64_t left = BATCH_MAX;
+
+	for (uint64_t i = 0; dst && src && len && i < n && i <= UINT32_MAX; i++) {
+		if (len[i] > KRT_POINTERS_COPY_MAX)
+			continue;
+		if (len[i] > left || !tell(t, dst[i], src[i], len[i], (uint32_t)i))
+			return;
+		left -= len[i];
+	}
+}
+
+void krt_pointers_given(struct krt_call *c)
+{
+	const struct krt_api *a = &krt_api[c->api];
+	struct telling t = { .call = c, .lowest = atomic_load_explicit(&lowest, memory_order_relaxed) };
+	uint64_t dst = 0, src = 0, len = 0, count = 0, top = atomic_load_explicit(&highest, memory_order_relaxed);
+
+	if (!map || top <= t.lowest || !c->rec)
+		return;
+	t.span = top - t.lowest;
+	t.any = !(a->flags & KRT_F_SRC_HOST);
+	for (unsigned i = 0; i < a->argc; i++)
+		switch ((enum krt_role)a->arg[i].role) {
+		case KRT_ROLE_DST: dst = c->args[i]; break;
+		case KRT_ROLE_SRC: src = c->args[i]; break;
+		case KRT_ROLE_BYTES: len = c->args[i]; break;
+		case KRT_ROLE_COUNT: count = c->args[i]; break;
+		default: break;
+		}
+	switch ((enum krt_op)a->op) {
+	case KRT_OP_COPY:
+		tell(&t, dst, src, len, 0);
+		break;
+	case KRT_OP_COPY_2D: {
+		const CUDA_MEMCPY2D *m = (const void *)c->args[0];
+
+		if (m)
+			TELL_ROWS(&t, m, 1, 0, 0, 1, 1);
+		break;
+	}
+	case KRT_OP_COPY_3D: {
+		const CUDA_MEMCPY3D *m = (const void *)c->args[0];
+
+		if (m)
+			TELL_ROWS(&t, m, m->Depth, m->srcZ, m->dstZ, m->srcHeight, m->dstHeight);
+		break;
+	}
+	case KRT_OP_COPY_BATCH:
+		batch(&t, count);
+		break;
+	default:
+		break;
+	}
+}
