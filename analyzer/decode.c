@@ -162,6 +162,9 @@ static void set_plain(struct krt_call *c, enum krt_role role, uint64_t v)
 	case KRT_ROLE_IN_OPS3D:
 	case KRT_ROLE_IN_MEMOPS:
 	case KRT_ROLE_IN_HANDLES:
+	case KRT_ROLE_IN_DIMS:
+	case KRT_ROLE_IN_STRIDES:
+	case KRT_ROLE_INOUT_STRUCT:
 	case KRT_ROLE_IN_SEMS:
 	case KRT_ROLE_IN_ACCESS:
 	case KRT_ROLE_IN_LAUNCH:
@@ -221,6 +224,18 @@ static void set_blob(struct krt_call *c, enum krt_role role, uint8_t kind, struc
 		break;
 	case KRT_ROLE_IN_HANDLES:
 		c->handles = b;
+		break;
+	case KRT_ROLE_IN_DIMS:
+		c->dims = b;
+		break;
+	case KRT_ROLE_IN_STRIDES:
+		c->strides = b;
+		break;
+	case KRT_ROLE_INOUT_STRUCT:
+		*(c->in.data ? &c->out : &c->in) = b;
+		break;
+	case KRT_ROLE_OUT_STRUCT:
+		c->out = b;
 		break;
 	case KRT_ROLE_IN_SEMS:
 		c->sems = b;

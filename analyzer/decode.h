@@ -47,7 +47,7 @@ struct krt_call {
 	struct krt_bytes pointers; /* struct krt_pointer_run and its words, one after the other */
 
 	struct krt_bytes string, copy, array_desc, dsts, srcs, sizes, attrs, attr_idx, ops3d,
-		memops, handles, sems, launch, launch_list, params, in;
+		memops, handles, sems, launch, launch_list, params, in, out, dims, strides;
 	uint8_t params_kind; /* enum krt_blob_kind of params */
 };
 

@@ -183,6 +183,13 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 		krt_rights_op(e, c);
 		krt_loaded_op(e, c);
 		break;
+	case KRT_OP_TENSOR_MAP:
+	case KRT_OP_TEXTURE_CREATE:
+	case KRT_OP_TEXTURE_DESTROY:
+	case KRT_OP_SURFACE_CREATE:
+	case KRT_OP_SURFACE_DESTROY:
+		krt_descriptor_op(e, c);
+		break;
 	case KRT_OP_INIT:
 		e->initialised |= c->ok;
 		break;
@@ -582,6 +589,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_graph_free_all(e);
 	krt_loaded_free(e);
 	krt_shadow_forget(e);
+	krt_descriptors_free(e);
 	for (uint32_t i = 0; i < e->lanes; i++)
 		krt_heap_free(&e->heap, e->lane[i].declared,
 			      e->lane[i].declared_cap * sizeof(*e->lane[i].declared));

@@ -233,6 +233,8 @@ struct krt_engine {
 	uint32_t nvariables; /* variable.c: of all loads; where the next one without an address goes */
 	uint64_t variable_next;
 	struct krt_insights insights; /* kernel.c */
+	struct krt_tensor_map *tensor_maps, *tensor_newest, *tensor_oldest; /* descriptor.c */
+	struct krt_texture *textures;
 	uint16_t arch[KRT_ARCH_DEVICES]; /* by device: 90 for compute capability 9.0; 0: not told */
 
 	struct krt_fresh *fresh; /* graph_input.c */
@@ -491,6 +493,8 @@ bool krt_launch_declared(struct krt_engine *e, const struct krt_call *c, struct 
 /* One call for each way in which [addr, addr+len) is touched; flags: KRTSAN_*. */
 void krt_kernel_by_flags(uint64_t addr, uint64_t len, unsigned flags, enum krt_knowledge know,
 			 krt_kernel_fn *fn, void *user);
+/* Bytes of one channel of an array's element, 0: the layout is not known. */
+unsigned krt_channel_bytes(unsigned format);
 
 /* --- graph.c, graph_node.c, footprint.c ------------------------------------------ */
 
@@ -804,12 +808,27 @@ void krt_variables_drop(struct krt_engine *e, struct krt_loaded *l);
 
 /* --- descriptor.c ------------------------------------------------------------- */
 
+#define KRT_TENSOR_MAP_BYTES 128
+#define KRT_TENSOR_MAPS_MAX  8192
+#define KRT_TEXTURES_MAX     65536 /* beyond, they are not told */
+
+void krt_descriptor_op(struct krt_engine *e, const struct krt_call *c);
+void krt_descriptors_free(struct krt_engine *e);
 /*
- * What a tensor map (128 bytes, by content), a texture or a surface object leads to:
- * shape is filled in.  False: such a one was not made before our eyes.
+ * What a tensor map leads to, known by its content: address, shape, base and
+ * sureness are filled in.  False: such a one was not made before our eyes.
  */
 bool krt_tensor_map(struct krt_engine *e, const void *map, struct krt_kernel_access *shape);
-bool krt_texture(struct krt_engine *e, uint64_t object, bool surface, struct krt_kernel_access *shape);
+/* Those in a parameter, at any place; `as` is completed, offset too. */
+void krt_tensor_maps_in(struct krt_engine *e, const void *param, uint32_t len,
+			const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user);
+/*
+ * What a texture or surface object of the stream's context (NULL: of the call in
+ * hand) leads to: `as` completed, once for each piece of memory.  False: nothing that
+ * is known and still there.
+ */
+bool krt_texture(struct krt_engine *e, const struct krt_stream_info *s, uint64_t object,
+		 bool surface, const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user);
 
 /* --- pace.c ------------------------------------------------------------------ */
 

@@ -80,15 +80,20 @@ static void host_devptr(struct krt_engine *e, const struct krt_call *c)
 	alias->made = m->made;
 }
 
-static void array_create(struct krt_engine *e, const struct krt_call *c)
+unsigned krt_channel_bytes(unsigned format)
 {
-	/* bytes of one channel; of other formats the layout is not known */
 	static const uint8_t width[CU_AD_FORMAT_FLOAT + 1] = {
 		[CU_AD_FORMAT_UNSIGNED_INT8] = 1,  [CU_AD_FORMAT_UNSIGNED_INT16] = 2,
 		[CU_AD_FORMAT_UNSIGNED_INT32] = 4, [CU_AD_FORMAT_SIGNED_INT8] = 1,
 		[CU_AD_FORMAT_SIGNED_INT16] = 2,   [CU_AD_FORMAT_SIGNED_INT32] = 4,
 		[CU_AD_FORMAT_HALF] = 2,	   [CU_AD_FORMAT_FLOAT] = 4,
 	};
+
+	return format < sizeof(width) ? width[format] : 0;
+}
+
+static void array_create(struct krt_engine *e, const struct krt_call *c)
+{
 	CUDA_ARRAY3D_DESCRIPTOR d;
 	CUDA_ARRAY_DESCRIPTOR flat;
 	struct krt_mem *a;
@@ -111,10 +116,9 @@ static void array_create(struct krt_engine *e, const struct krt_call *c)
 	} else {
 		return;
 	}
-	if ((unsigned)d.Format >= sizeof(width) || !width[d.Format] || !d.NumChannels ||
-	    d.NumChannels > 4)
+	if (!krt_channel_bytes(d.Format) || !d.NumChannels || d.NumChannels > 4)
 		return;
-	a->row = d.Width * d.NumChannels * width[d.Format];
+	a->row = d.Width * d.NumChannels * krt_channel_bytes(d.Format);
 	a->height = d.Height ? d.Height : 1;
 	/* level 0 of a mipmapped array stands for all of it only by its handle: no size is known
 	 * then */

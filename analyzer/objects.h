@@ -41,6 +41,12 @@ struct krt_context_info {
 	UT_hash_handle hh;
 };
 
+/* Of contexts that have memory and handles in common: a number, never 0. */
+static inline uint64_t krt_context_place(const struct krt_context_info *ctx)
+{
+	return ctx->primary || ctx->green ? 1ull << 32 | ctx->device : (uint64_t)ctx->id + 1;
+}
+
 /* The last waits of a stream (or the host) for others: what messages tell of existing order. */
 #define KRT_WAITS 8
 struct krt_wait_memory {

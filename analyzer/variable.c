@@ -36,9 +36,7 @@ struct key {
 
 static uint64_t place_of(const struct krt_loaded *l, const struct krt_context_info *ctx)
 {
-	if (!l->library || !ctx)
-		return ANYWHERE;
-	return ctx->primary || ctx->green ? 1ull << 32 | ctx->device : (uint64_t)ctx->id + 1;
+	return l->library && ctx ? krt_context_place(ctx) : ANYWHERE;
 }
 
 static bool make_key(struct key *k, uint64_t place, const char *name, size_t len)

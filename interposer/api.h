@@ -64,6 +64,8 @@
 	X(LINK_ADD)           /* HANDLE, IMAGE and BYTES or IN_STRING */                    \
 	X(LINK_COMPLETE)      /* HANDLE, OUT_ADDR, OUT_SIZE */                              \
 	X(LINK_END)           /* HANDLE: what it made is gone */                            \
+	X(TENSOR_MAP)         /* OUT_STRUCT map and its shape; INOUT_STRUCT map: other ADDR */ \
+	X(TEXTURE_CREATE) X(TEXTURE_DESTROY) X(SURFACE_CREATE) X(SURFACE_DESTROY)           \
 	X(UNSUPPORTED)                                                                      \
 	X(NOTE_ACCESS) X(NOTE_HOST_READ) X(NOTE_HOST_WRITE) X(NOTE_POOL_CREATE)             \
 	X(NOTE_POOL_DESTROY) X(NOTE_BLOCK_ALLOC) X(NOTE_BLOCK_USE) X(NOTE_BLOCK_FREE)       \
@@ -99,6 +101,8 @@
 	X(IN_OPS3D)                       /* CUDA_MEMCPY3D_BATCH_OP[numOps], 112 each */    \
 	X(IN_MEMOPS)                      /* CUstreamBatchMemOpParams[COUNT], 48 each */    \
 	X(IN_HANDLES)                     /* u64[COUNT] */                                  \
+	X(IN_DIMS) X(IN_STRIDES)          /* u64[COUNT], u64[COUNT - 1]; none beyond 5 */   \
+	X(INOUT_STRUCT)                   /* before the call, and again after success */    \
 	X(IN_SEMS)                        /* parameters of a semaphore[COUNT], 144 each */  \
 	X(IN_ACCESS)                      /* CUmemAccessDesc[COUNT], 12 each */             \
 	X(IN_LAUNCH)                      /* CUlaunchConfig (56), then its attrs (72 each) */ \
@@ -159,7 +163,7 @@ enum krt_api_id {
 	KRT_NR_APIS
 };
 
-#define KRT_MAX_ARGS 12
+#define KRT_MAX_ARGS 16
 
 struct krt_arg {
 	uint8_t role;    /* enum krt_role */

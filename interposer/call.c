@@ -32,6 +32,7 @@
 #define STRING_MAX 4096
 #define ARRAY_MAX  (1u << 20) /* elements of a batch */
 #define ATTRS_MAX  64
+#define DIMS_MAX   5 /* of a tensor */
 
 /* What to do for each entry point, from the roles. */
 struct plan {
@@ -103,6 +104,7 @@ static bool wants_context(const struct krt_api *a)
 	case KRT_OP_EVENT_DESTROY:
 	case KRT_OP_CTX_CURRENT:
 	case KRT_OP_NOTE_NAME:
+	case KRT_OP_TENSOR_MAP:
 	case KRT_OP_LINK_ADD:
 	case KRT_OP_LINK_COMPLETE:
 	case KRT_OP_LINK_END:
@@ -163,12 +165,19 @@ bool krt_call_open(void)
 			case KRT_ROLE_IN_OPS3D:
 			case KRT_ROLE_IN_MEMOPS:
 			case KRT_ROLE_IN_HANDLES:
+			case KRT_ROLE_IN_DIMS:
+			case KRT_ROLE_IN_STRIDES:
 			case KRT_ROLE_IN_SEMS:
 			case KRT_ROLE_IN_ACCESS:
 			case KRT_ROLE_IN_LAUNCH:
 			case KRT_ROLE_IN_LAUNCH_LIST:
 			case KRT_ROLE_BYVAL:
 				p->in |= (uint16_t)(1u << i);
+				pointer = true;
+				break;
+			case KRT_ROLE_INOUT_STRUCT:
+				p->in |= (uint16_t)(1u << i);
+				p->out |= (uint16_t)(1u << i);
 				pointer = true;
 				break;
 			case KRT_ROLE_PARAMS:
@@ -294,6 +303,14 @@ static void capture_in(struct krt_call *c, const struct plan *p)
 		case KRT_ROLE_IN_HANDLES:
 			copy_array(c, i, value(p, c->args, p->count), 8);
 			break;
+		case KRT_ROLE_IN_DIMS:
+		case KRT_ROLE_IN_STRIDES: {
+			uint64_t n = value(p, c->args, p->count);
+
+			if (n && n <= DIMS_MAX)
+				copy_array(c, i, n - (a->arg[i].role == KRT_ROLE_IN_STRIDES), 8);
+			break;
+		}
 		case KRT_ROLE_IN_MEMOPS:
 			copy_array(c, i, value(p, c->args, p->count), sizeof(CUstreamBatchMemOpParams));
 			break;

@@ -26,6 +26,8 @@
 #define P10 P9, T1 a9
 #define P11 P10, T1 a10
 #define P12 P11, T1 a11
+#define P15 P12, T1 a12, T1 a13, T1 a14
+#define P16 P15, T1 a15
 
 #define N0
 #define N1  a0
@@ -40,6 +42,8 @@
 #define N10 N9, a9
 #define N11 N10, a10
 #define N12 N11, a11
+#define N15 N12, a12, a13, a14
+#define N16 N15, a15
 
 #define V0
 #define V1  a[0]
@@ -54,6 +58,8 @@
 #define V10 V9, a[9]
 #define V11 V10, a[10]
 #define V12 V11, a[11]
+#define V15 V12, a[12], a[13], a[14]
+#define V16 V15, a[15]
 
 #define EXPORT __attribute__((visibility("default")))
 #define HIDDEN __attribute__((visibility("hidden")))

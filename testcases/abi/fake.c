@@ -38,6 +38,9 @@ EXPORT struct fake_control fake;
 #define P9  P8, uint64_t a8
 #define P10 P9, uint64_t a9
 #define P11 P10, uint64_t a10
+#define P12 P11, uint64_t a11
+#define P15 P12, uint64_t a12, uint64_t a13, uint64_t a14
+#define P16 P15, uint64_t a15
 #define N0  0
 #define N1  a0
 #define N2  N1, a1
@@ -50,6 +53,9 @@ EXPORT struct fake_control fake;
 #define N9  N8, a8
 #define N10 N9, a9
 #define N11 N10, a10
+#define N12 N11, a11
+#define N15 N12, a12, a13, a14
+#define N16 N15, a15
 
 /* fake_NAME is what its own table points to, NAME the export */
 #define DEFINE(sym, argc)                                                                   \
