@@ -107,14 +107,14 @@ static void forwarding(void)
 	fake->result = 999; /* so that nothing is looked at behind the pointers after the call */
 	for (unsigned i = 0; i < KRT_NR_APIS; i++) {
 		static uint64_t room[64];
-		uint64_t a[12], top = 0xabcdef0000000000ull;
+		uint64_t a[KRT_MAX_ARGS], top = 0xabcdef0000000000ull;
 		int (*f)() = wrapped(i) ? (int (*)())dlsym(h, krt_api[i].symbol) : NULL;
 		const uint64_t *got;
 		int r;
 
 		if (!f || krt_api[i].flags & KRT_F_HANDMADE)
 			continue;
-		for (unsigned k = 0; k < 12; k++) {
+		for (unsigned k = 0; k < KRT_MAX_ARGS; k++) {
 			unsigned w = k < krt_api[i].argc ? krt_api[i].arg[k].width : 8;
 			unsigned role = k < krt_api[i].argc ? krt_api[i].arg[k].role : 0;
 
@@ -127,7 +127,8 @@ static void forwarding(void)
 		}
 		if (krt_api[i].op == KRT_OP_LAUNCH_MULTI || krt_api[i].op == KRT_OP_COPY_3D_BATCH)
 			a[krt_api[i].op == KRT_OP_LAUNCH_MULTI] = 1;
-		r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]);
+		r = f(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11],
+		      a[12], a[13], a[14], a[15]);
 		got = fake->args(krt_api[i].symbol);
 		for (unsigned k = 0; k < krt_api[i].argc; k++)
 			if (got[k] != a[k]) {

@@ -509,6 +509,52 @@ static void errors(void)
 	CHECK(!s);
 }
 
+/* Made of their arguments alone; checked as the driver does. */
+static void descriptors(void)
+{
+	cuuint64_t dim[2] = {64, 10}, stride[1] = {256};
+	cuuint32_t box[2] = {16, 2}, steps[2] = {1, 1}, far[2] = {16, 257};
+	CUtensorMap a, b, kept;
+	CUDA_RESOURCE_DESC d = {.resType = CU_RESOURCE_TYPE_LINEAR};
+	CUDA_TEXTURE_DESC how = {0};
+	CUtexObject t, u;
+	CUsurfObject s;
+	CUdeviceptr p;
+
+	test_ctx(0);
+	CU(cuMemAlloc(&p, 4096));
+#define TILED(map, addr, box)                                                                      \
+	cuTensorMapEncodeTiled(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, (void *)(addr), dim, stride,  \
+			       box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, \
+			       CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
+	CU(TILED(&a, p, box));
+	CU(TILED(&b, p, box));
+	CHECK(!memcmp(&a, &b, sizeof(a)));
+	CU(TILED(&kept, p + 256, box));
+	CHECK(memcmp(&a, &kept, sizeof(a)));
+	CU(cuTensorMapReplaceAddress(&b, (void *)(p + 256)));
+	CHECK(!memcmp(&b, &kept, sizeof(b)));
+	FAILS(CUDA_ERROR_INVALID_VALUE, TILED(&b, p + 4, box));
+	FAILS(CUDA_ERROR_INVALID_VALUE, TILED(&b, p, far));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuTensorMapReplaceAddress(&b, NULL));
+	CHECK(!memcmp(&b, &kept, sizeof(b)));
+	stride[0] = 20;
+	FAILS(CUDA_ERROR_INVALID_VALUE, TILED(&b, p, box));
+#undef TILED
+	d.res.linear.devPtr = p;
+	d.res.linear.format = CU_AD_FORMAT_FLOAT;
+	d.res.linear.numChannels = 1;
+	d.res.linear.sizeInBytes = 4096;
+	CU(cuTexObjectCreate(&t, &d, &how, NULL));
+	CU(cuTexObjectCreate(&u, &d, &how, NULL));
+	CHECK(t && u && t != u);
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuSurfObjectCreate(&s, &d));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&t, NULL, &how, NULL));
+	CU(cuTexObjectDestroy(u));
+	FAILS(CUDA_ERROR_INVALID_VALUE, cuTexObjectDestroy(u));
+	CU(cuTexObjectDestroy(t));
+}
+
 /* What the program's next malloc returns does not depend on the driver. */
 static void heap(void)
 {
@@ -545,6 +591,7 @@ static const struct test tests[] = {
 	{"exits", exits, NULL},
 	{"threads", threads, NULL},
 	{"errors", errors, NULL},
+	{"descriptors", descriptors, NULL},
 	{"heap", heap, NULL},
 	{NULL, NULL, NULL},
 };
