@@ -401,6 +401,8 @@ uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c);
 void krt_params_record(struct krt_engine *e, const struct krt_rec_params *r, size_t len);
 void krt_launch_free(struct krt_engine *e);
 void krt_life_op(struct krt_engine *e, const struct krt_call *c);
+/* Bytes of one channel of an array's element, 0: the layout is not known. */
+unsigned krt_channel_bytes(unsigned format);
 
 /* --- kernel.c ------------------------------------------------------------------ */
 
@@ -493,8 +495,6 @@ bool krt_launch_declared(struct krt_engine *e, const struct krt_call *c, struct 
 /* One call for each way in which [addr, addr+len) is touched; flags: KRTSAN_*. */
 void krt_kernel_by_flags(uint64_t addr, uint64_t len, unsigned flags, enum krt_knowledge know,
 			 krt_kernel_fn *fn, void *user);
-/* Bytes of one channel of an array's element, 0: the layout is not known. */
-unsigned krt_channel_bytes(unsigned format);
 
 /* --- graph.c, graph_node.c, footprint.c ------------------------------------------ */
 
