@@ -8,33 +8,15 @@
  * EXPECT-FIXED: none
  */
 #include "devices.h"
+#include "shapes.h"
 
 enum { N = 512 };
-
-/* dst[i] = 1 where *src is not 0 */
-static const char ptx[] =
-	".version 7.0\n"
-	".target sm_50\n"
-	".address_size 64\n" PTX_HEAD(
-		"asked",
-		".param .u64 dst, .param .u64 src, .param .u32 n") "	ld.param.u64 %rd6, [src];\n"
-								   "	ld.global.u32 %r7, "
-								   "[%rd6];\n"
-								   "	setp.eq.u32 %p3, %r7, 0;\n"
-								   "	@%p3 ret;\n" PTX_LOOP
-									   PTX_DST
-								   "	st.global.u32 [%rd5], "
-								   "%r7;\n" PTX_NEXT;
 
 int main(void)
 {
 	prog_start();
 	CUdeviceptr d = device_u32("here", N);
 	CUdeviceptr flag;
-	uint32_t n = N;
-	uint64_t cycles = 0;
-	CUfunction asked;
-	CUmodule module;
 	struct second two;
 	CUgraphExec exec;
 	CUgraph graph;
@@ -44,11 +26,10 @@ int main(void)
 	two = second_start(true);
 	flag = device_u32("flag", 1);
 	set_now(flag, 0, 1);
-	CU(cuModuleLoadData(&module, ptx));
-	asked = prog_kernel(module, "asked");
+	shapes_load();
 	s = stream_nb("there");
 	CU(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-	LAUNCH(asked, 1, s, &d, &flag, &n, &cycles);
+	ASKED(s, d, flag, N, 0);
 	CU(cuStreamEndCapture(s, &graph));
 	CU(cuGraphInstantiate(&exec, graph, 0));
 	CU(cuGraphDestroy(graph));
