@@ -403,7 +403,7 @@ static uint16_t builtin(struct walk *w, char c)
 {
 	static const char codes[] = "wbcahstijlmxynofdegz";
 	static const uint8_t sizes[] = {4, 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 16, 16, 4, 8, 0, 0, 0};
-	const char *p = strchr(codes, c);
+	const char *p = c ? strchr(codes, c) : NULL; /* 0: the name is over */
 
 	w->at++;
 	if (c == 'v')

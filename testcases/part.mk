@@ -182,6 +182,33 @@ kernels: $(O)/kernels/oracle
 	$(Q)testcases/kernels/check.sh $(O)
 # --- end of the PTX interpreter ---------------------------------------------------
 
+# --- fuzzing of what programs bring along -------------------------------------------
+# Images, PTX, names and kernels files, damaged, under ASan and UBSan; inputs that come
+# to new edges of the code are kept.  `make fuzz` (in `make test`) is a fixed row of
+# inputs, `make fuzz-kernels` goes on for FUZZ_SECONDS a target from a seed of its own.
+FUZZ_SRC := $(addprefix analyzer/,image.c image_store.c names.c demangle.c) $(wildcard analyzer/kernels*.c analyzer/ptx/*.c)
+FUZZ_OBJ := $(FUZZ_SRC:%.c=$(O)/fuzz/%.o)
+FUZZ_CFLAGS = $(CSTD) $(WARN) -O1 -g $(WERROR) -Iinterposer -Ianalyzer -I. -I$(O)/rules -fsanitize=address,undefined \
+	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
+FUZZ_SECONDS ?= 120
+FUZZ_SEED ?= $(shell date +%s)
+TESTS += fuzz
+.PHONY: fuzz fuzz-kernels
+$(O)/fuzz/analyzer/kernels.o: $(O)/rules/kernels.inc
+$(FUZZ_OBJ): $(O)/fuzz/%.o: %.c
+	$(call msg,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(FUZZ_CFLAGS) -fsanitize-coverage=trace-pc -MMD -MP -c -o $@ $<
+$(O)/fuzz/fuzz: testcases/fuzz/kernels.c $(FUZZ_OBJ)
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(FUZZ_CFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) $(IMAGE_LIBS) -l:libstdc++.a -lm
+fuzz: $(O)/fuzz/fuzz
+	$(Q)$< --out=$(O)/fuzz
+fuzz-kernels: $(O)/fuzz/fuzz
+	$(Q)$< --seconds=$(FUZZ_SECONDS) --seed=$(FUZZ_SEED) --out=$(O)/fuzz
+# --- end of fuzzing -------------------------------------------------------------------
+
 # --- simulated driver: $(O)/sim/libcuda.so.1 ------------------------------------
 SIM_SRC := $(wildcard testcases/sim/*.c)
 SIM_SRC := $(filter-out testcases/sim/test_%.c testcases/sim/exec%.c,$(SIM_SRC)) $(SIM_EXEC_SRC)

@@ -64,6 +64,8 @@ static const struct {
 	{"_ZN1AIfE1kIiEEvT_", "-"},
 	{"_ZTV1A", "-"},
 	{"_Z1kz", "-"},
+	{"_Z10fill_typedIdEvPTs", "-"},
+	{"_Z1kP", "-"},
 };
 
 Test(names, table)
