@@ -240,7 +240,7 @@ static void flow(const struct krt_known_kernel *k)
 		{KRT_FLOW_UNKNOWN_INST, "holds instructions that are not known"},
 		{KRT_FLOW_UNKNOWN_CALL, "calls what is not known"},
 		{KRT_FLOW_NO_RANGES, "is too large or too odd for ranges: roles alone"},
-		{KRT_FLOW_TEXTURES, "reads or writes through textures or surfaces"},
+		{KRT_FLOW_TEXTURES, "reads or writes through textures or surfaces that no parameter names"},
 	};
 	const struct krt_flow_info *f = &k->flow;
 	const char *label = "PTX says";
@@ -259,7 +259,10 @@ static void flow(const struct krt_known_kernel *k)
 		if (nothing(s))
 			continue;
 		word(s->param, s->offset, s->size != 8, name, sizeof(name));
-		printf("  %-13s %s: %s", "", name, s->tensor_map ? "tensor map: " : "");
+		printf("  %-13s %s: %s", "", name, s->tensor_map ? "tensor map: "
+					       : s->texture  ? "texture: "
+					       : s->surface  ? "surface: "
+							     : "");
 		printf("%s", role(s->role));
 		if (s->through)
 			printf("; behind pointers that lie there: %s", role(s->through));

@@ -43,7 +43,7 @@
 #define KRT_FLOW_UNKNOWN_INST	0x20u /* an instruction, modifier or form that is not known */
 #define KRT_FLOW_UNKNOWN_CALL	0x40u /* an indirect call, or a function without a body */
 #define KRT_FLOW_NO_RANGES	0x80u /* too large or too odd for ranges: roles alone */
-#define KRT_FLOW_TEXTURES	0x100u /* reads or writes through textures or surfaces */
+#define KRT_FLOW_TEXTURES	0x100u /* textures or surfaces whose handles are no slots */
 
 struct krt_flow_slot {
 	uint32_t param;    /* ordinal */
@@ -53,6 +53,7 @@ struct krt_flow_slot {
 	uint8_t role;      /* KRT_FLOW_*: done to memory that the slot's pointer leads to */
 	uint8_t through;   /* done to memory behind pointers that are loaded from there */
 	bool tensor_map;   /* the slot is a tensor map (128 bytes), not a pointer */
+	bool texture, surface; /* a handle of such an object, not a pointer: role is of what is behind */
 	bool escapes;      /* its pointer is stored into memory */
 };
 

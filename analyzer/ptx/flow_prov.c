@@ -654,6 +654,9 @@ struct roles {
 	struct flow *fl;
 	uint32_t *slot_of; /* per base */
 	struct vec slots;
+	struct handle {
+		uint8_t texture, surface; /* per slot: roles */
+	} *handle;
 	uint32_t fop;
 };
 
@@ -689,6 +692,53 @@ static void access(struct roles *r, const struct fop *o, const struct ptx_operan
 			  .exact = exact,
 			  .width = width,
 			  .set = set};
+}
+
+/* An access by the handle of a texture or surface. */
+static void object(struct roles *r, const struct fop *o)
+{
+	struct flow *fl = r->fl;
+	const struct ptx_inst *in = o->in;
+	const struct ptx_operand *at = bracket(in, 0);
+	unsigned kind = ptx_op_mem((enum ptx_op)in->op) == PTX_MEM_READ	  ? KRT_FLOW_READ
+			: ptx_op_mem((enum ptx_op)in->op) == PTX_MEM_WRITE ? KRT_FLOW_WRITE
+									   : KRT_FLOW_ATOMIC;
+	const struct set *s;
+
+	s = at ? &VEC(fl->sets, struct set)[address_set(fl, o->inst, at)] : NULL;
+	if (!s || !s->n || in->odd)
+		fl->flags |= KRT_FLOW_TEXTURES;
+	for (uint32_t i = 0; s && i < s->n; i++) {
+		const struct base *b = &VEC(fl->bases, struct base)[s->id[i]];
+		struct handle *h;
+
+		if (b->kind != BASE_SLOT || b->b == KRT_FLOW_ANY) {
+			fl->flags |= KRT_FLOW_TEXTURES;
+			continue;
+		}
+		h = &r->handle[r->slot_of[s->id[i]]];
+		*(in->op == PTX_OP_TEX || in->op == PTX_OP_TLD4 ? &h->texture : &h->surface) |=
+			(uint8_t)kind;
+	}
+}
+
+/* A word that is a handle is no pointer; what is used as both is not understood. */
+static void name_handles(struct roles *r)
+{
+	for (uint32_t i = 0; i < r->slots.n; i++) {
+		struct krt_flow_slot *s = &VEC(r->slots, struct krt_flow_slot)[i];
+		const struct handle *h = &r->handle[i];
+
+		if (!h->texture && !h->surface)
+			continue;
+		if (s->role || s->through || s->tensor_map || (h->texture && h->surface)) {
+			r->fl->flags |= KRT_FLOW_TEXTURES;
+			continue;
+		}
+		s->role = h->texture | h->surface;
+		s->texture = h->texture;
+		s->surface = h->surface;
+	}
 }
 
 static bool has_order(const struct ptx_inst *in)
@@ -730,7 +780,7 @@ static void inst_roles(struct roles *r, const struct fop *o)
 	case PTX_OP_SULD:
 	case PTX_OP_SUST:
 	case PTX_OP_SURED:
-		fl->flags |= KRT_FLOW_TEXTURES;
+		object(r, o);
 		return;
 	case PTX_OP_CP_BULK_TENSOR:
 	case PTX_OP_CP_REDUCE_TENSOR:
@@ -892,6 +942,7 @@ void flow_roles(struct flow *fl)
 		s->size = (uint32_t)v->size;
 		s->at = (uint32_t)v->offset + (b->b == KRT_FLOW_ANY ? 0 : b->b);
 	}
+	r.handle = flow_alloc(fl, r.slots.n * sizeof(*r.handle));
 	for (r.fop = 0; r.fop < fl->fops.n; r.fop++) {
 		const struct fop *o = &VEC(fl->fops, struct fop)[r.fop];
 
@@ -900,6 +951,7 @@ void flow_roles(struct flow *fl)
 		if (fl->bases.n != nbases)
 			longjmp(fl->out, KRT_FLOW_NO_MEMORY);
 	}
+	name_handles(&r);
 	find_spins(fl);
 	esc = &VEC(fl->sets, struct set)[fl->escaped];
 	for (uint32_t i = 0; i < esc->n; i++)

@@ -455,7 +455,11 @@ static struct oracle_buffer *value(uint8_t *to, size_t room, size_t *size)
 	uint64_t bits = 0;
 
 	word(type, sizeof(type));
-	if (!strcmp(type, "ptr") || !strcmp(type, "end")) {
+	if (!strcmp(type, "tex") || !strcmp(type, "surf")) { /* the handle of such an object */
+		b = named_buffer();
+		bits = 1;
+		*size = 8;
+	} else if (!strcmp(type, "ptr") || !strcmp(type, "end")) {
 		b = named_buffer();
 		bits = b->base;
 		if (next_is("+"))
@@ -499,7 +503,7 @@ static void do_arg(void)
 	int64_t param = primary(), off = next_is("+") ? primary() : 0;
 	const struct ptx_var *v;
 	struct oracle_buffer *b;
-	bool map;
+	bool map, texture, surface;
 	size_t size;
 
 	if (param < 0 || param >= L.f->nparams)
@@ -509,6 +513,8 @@ static void do_arg(void)
 		bad("outside the parameter");
 	blanks();
 	map = !strncmp(L.at, "map ", 4);
+	texture = !strncmp(L.at, "tex ", 4);
+	surface = !strncmp(L.at, "surf ", 5);
 	b = value(L.o.params + v->offset + off, v->size - (uint64_t)off, &size);
 	L.o.params_given[param] = true;
 	if (!b)
@@ -520,6 +526,8 @@ static void do_arg(void)
 		.offset = (uint32_t)off,
 		.buffer = (int)(b - L.o.buffers),
 		.map = map,
+		.texture = texture,
+		.surface = surface,
 	};
 }
 

@@ -54,6 +54,7 @@ struct oracle_slot {
 	uint32_t param, offset;
 	int buffer;
 	bool map; /* a tensor map */
+	bool texture, surface; /* a handle */
 };
 
 struct oracle_launch {

@@ -167,7 +167,7 @@ void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, str
 		const struct oracle_slot *s = &o->slots[i];
 		const struct oracle_buffer *b = &o->buffers[s->buffer];
 		unsigned known = 0, through = 0;
-		bool map = s->map;
+		bool map = s->map, texture = s->texture, surface = s->surface;
 
 		for (uint32_t k = 0; k < info->nslots; k++) {
 			const struct krt_flow_slot *x = &info->slots[k];
@@ -177,8 +177,11 @@ void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, str
 				continue;
 			known |= x->role;
 			through |= x->through;
-			if (x->offset != KRT_FLOW_ANY)
-				map = x->tensor_map;
+			if (x->offset == KRT_FLOW_ANY)
+				continue;
+			map = x->tensor_map;
+			texture = x->texture;
+			surface = x->surface;
 		}
 		judge_role(b->name, known, b->roles, f, o, t);
 		if (behind(o, s->buffer) & ~(through | info->any))
@@ -188,6 +191,11 @@ void oracle_flow_roles(struct oracle_flow *f, const struct oracle_launch *o, str
 			oracle_wide(0, "behind %s: %s is too much", b->name, roles_text(through));
 		if (map != s->map && b->roles)
 			oracle_fail("%s is %sa tensor map", b->name, s->map ? "" : "not ");
+		if (texture != s->texture || surface != s->surface)
+			oracle_fail("%s is %s", b->name,
+				    s->texture	? "a texture"
+				    : s->surface ? "a surface"
+						 : "neither texture nor surface");
 	}
 	for (uint32_t k = 0; k < info->nslots; k++) {
 		const struct krt_flow_slot *x = &info->slots[k];

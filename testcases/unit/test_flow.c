@@ -496,7 +496,12 @@ Test(flow, not_understood)
 		 KRT_FLOW_SPINS},
 		{"griddepcontrol.wait; griddepcontrol.launch_dependents;", 0,
 		 KRT_FLOW_PDL_WAIT | KRT_FLOW_PDL_LAUNCH},
-		{"tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r1}];", 0, KRT_FLOW_TEXTURES},
+		/* textures: a handle that was loaded, a pointer's word, half of a word */
+		{"ld.global.u64 %rd2, [%rd1]; tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd2, {%r1}];", 0,
+		 KRT_FLOW_TEXTURES},
+		{"ld.global.u32 %r2, [%rd1]; suld.b.1d.b32.trap {%r2}, [%rd1, {%r1}];", 0,
+		 KRT_FLOW_TEXTURES},
+		{"mov.u64 %rd2, 1; sust.b.1d.b32.trap [%rd2, {%r1}], {%r2};", 0, KRT_FLOW_TEXTURES},
 	};
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -511,6 +516,31 @@ Test(flow, not_understood)
 			  "%s: any %x flags %x", rows[i].body, k.i->any, k.i->flags);
 		drop(&k);
 	}
+}
+
+Test(flow, handles)
+{
+	struct kernel k = make(
+		".visible .entry k(.param .u64 t, .param .u64 s, .param .align 8 .b8 m[24], .param .u64 x)\n{\n"
+		REGS "ld.param.u64 %rd1, [t]; ld.param.u64 %rd2, [s]; ld.param.u64 %rd3, [m+16];\n"
+		"ld.param.u64 %rd4, [x]; setp.eq.s64 %p1, %rd4, 0;\n"
+		"tex.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];\n"
+		"tld4.r.2d.v4.f32.f32 {%f1, %f2, %f3, %f4}, [%rd1, {%f1, %f2}];\n"
+		"sust.b.2d.b32.trap [%rd2, {%r1, %r2}], {%r3};\n"
+		"sured.b.add.2d.u32.trap [%rd2, {%r1, %r2}], %r3;\n"
+		"selp.b64 %rd5, %rd3, %rd2, %p1;\n"
+		"suld.b.2d.b32.trap {%r3}, [%rd5, {%r1, %r2}];\n"
+		"txq.width.b32 %r1, [%rd4]; ret;\n}\n");
+
+	cr_assert(slot(&k, 0, 0)->texture && !slot(&k, 0, 0)->surface);
+	cr_assert_eq(role(&k, 0), KRT_FLOW_READ);
+	cr_assert(slot(&k, 1, 0)->surface && !slot(&k, 1, 0)->texture);
+	cr_assert_eq(role(&k, 1), KRT_FLOW_ALL);
+	cr_assert(slot(&k, 2, 16)->surface && slot(&k, 2, 16)->role == KRT_FLOW_READ);
+	cr_assert_eq(role(&k, 3), 0); /* only asked how wide it is */
+	cr_assert_eq(k.i->flags, 0);
+	cr_assert_eq(k.i->any, 0);
+	drop(&k);
 }
 
 Test(flow, copies)
