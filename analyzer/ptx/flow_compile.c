@@ -3,48 +3,12 @@
  * From the graph of values to the program that runs at each launch: every
  * address under the conditions that hold where it is used.
  */
-#include "flow_prog.h"
+#include "flow_comp.h"
 #include <string.h>
 
 #define MAX_INS	   6000u
-#define MAX_DEPTH  250u
 #define MAX_SPLIT  8u
 #define MAX_GUARDS 16u
-
-struct slot_of {
-	uint32_t node, ctx, slot;
-};
-
-/* The test that ends a loop: continues while (iv + delta) cmp bound. */
-struct test {
-	uint32_t iv, node, delta, bound; /* nodes; delta NONE: 0 */
-	uint8_t cmp, w;
-	bool sign;
-};
-
-struct tests {
-	uint32_t n;        /* usable ones */
-	struct test t[2];
-	bool only;         /* the loop has no other way out */
-	uint32_t cond;     /* node; NONE */
-	bool neg;
-	uint32_t trip;     /* slot; NONE: not compiled */
-	bool busy;
-};
-
-struct comp {
-	struct flow *fl;
-	struct graph *g;
-	struct vec ins;
-	struct slot_of *memo;
-	uint32_t nmemo, cap_memo;
-	struct tests *tests;
-	struct vec *control; /* per block: struct side */
-	bool no_proofs;
-	uint32_t top;      /* a slot with P_TOP */
-	bool full;
-	uint32_t work;
-};
 
 static uint32_t emit(struct comp *c, struct pins p)
 {
@@ -56,36 +20,36 @@ static uint32_t emit(struct comp *c, struct pins p)
 	return c->ins.n - 1;
 }
 
-static uint32_t *memo(struct comp *c, uint32_t node, uint32_t ctx)
+uint32_t *flow_memo(struct flow *fl, struct memo *m, uint32_t node, uint32_t ctx)
 {
 	uint32_t h;
 
-	if (c->nmemo * 2 >= c->cap_memo) {
-		struct slot_of *old = c->memo;
-		uint32_t n = c->cap_memo;
+	if (m->n * 2 >= m->cap) {
+		struct slot_of *old = m->at;
+		uint32_t n = m->cap;
 
-		c->cap_memo = n ? n * 2 : 1024;
-		c->memo = flow_alloc(c->fl, c->cap_memo * sizeof(*c->memo));
-		for (uint32_t i = 0; i < c->cap_memo; i++)
-			c->memo[i].node = NONE;
+		m->cap = n ? n * 2 : 1024;
+		m->at = flow_alloc(fl, m->cap * sizeof(*m->at));
+		for (uint32_t i = 0; i < m->cap; i++)
+			m->at[i].node = NONE;
 		for (uint32_t i = 0; i < n; i++) {
 			if (old[i].node == NONE)
 				continue;
-			h = (old[i].node * 2654435761u ^ old[i].ctx * 40503u) & (c->cap_memo - 1);
-			while (c->memo[h].node != NONE)
-				h = (h + 1) & (c->cap_memo - 1);
-			c->memo[h] = old[i];
+			h = (old[i].node * 2654435761u ^ old[i].ctx * 40503u) & (m->cap - 1);
+			while (m->at[h].node != NONE)
+				h = (h + 1) & (m->cap - 1);
+			m->at[h] = old[i];
 		}
 	}
-	h = (node * 2654435761u ^ ctx * 40503u) & (c->cap_memo - 1);
-	while (c->memo[h].node != NONE) {
-		if (c->memo[h].node == node && c->memo[h].ctx == ctx)
-			return &c->memo[h].slot;
-		h = (h + 1) & (c->cap_memo - 1);
+	h = (node * 2654435761u ^ ctx * 40503u) & (m->cap - 1);
+	while (m->at[h].node != NONE) {
+		if (m->at[h].node == node && m->at[h].ctx == ctx)
+			return &m->at[h].slot;
+		h = (h + 1) & (m->cap - 1);
 	}
-	c->memo[h] = (struct slot_of){ .node = node, .ctx = ctx, .slot = NONE };
-	c->nmemo++;
-	return &c->memo[h].slot;
+	m->at[h] = (struct slot_of){ .node = node, .ctx = ctx, .slot = NONE };
+	m->n++;
+	return &m->at[h].slot;
 }
 
 static uint32_t compile(struct comp *c, uint32_t node, uint32_t ctx, unsigned depth);
@@ -303,7 +267,7 @@ static uint32_t compile(struct comp *c, uint32_t n, uint32_t ctx, unsigned depth
 		ctx = VEC(c->g->ctxs, struct ctx)[ctx].up;
 	if (ctx == CTX_ROOT && node.plain)
 		ctx = CTX_RAW;
-	m = memo(c, n, ctx);
+	m = flow_memo(c->fl, &c->memo, n, ctx);
 	if (*m != NONE)
 		return *m;
 	*m = c->top; /* a cycle ends here */
@@ -377,7 +341,7 @@ static uint32_t compile(struct comp *c, uint32_t n, uint32_t ctx, unsigned depth
 	}
 	if (ctx > CTX_ROOT)
 		s = clamp(c, n, ctx, s, depth);
-	*memo(c, n, ctx) = s;
+	*flow_memo(c->fl, &c->memo, n, ctx) = s;
 	return s;
 }
 
@@ -477,16 +441,6 @@ static void find_tests(struct comp *c)
 
 /* ---- proofs ---- */
 
-struct side {
-	uint32_t block;
-	bool neg, known;
-};
-
-struct closure {
-	uint32_t n;
-	struct side e[64];
-};
-
 /* For every block the branches that decide whether it runs, each with its side. */
 static void control(struct comp *c)
 {
@@ -520,8 +474,7 @@ static void control(struct comp *c)
 	}
 }
 
-/* All branches that a block depends on; false: too many, or one without a condition. */
-static bool depends(struct comp *c, uint32_t block, struct closure *cl)
+bool flow_depends(struct comp *c, uint32_t block, struct closure *cl)
 {
 	uint32_t todo[65], n = 0, done = 0;
 
@@ -557,8 +510,7 @@ static bool depends(struct comp *c, uint32_t block, struct closure *cl)
 	return true;
 }
 
-/* Is the block behind the test of a loop?  -1: neither before nor behind it. */
-static int behind(const struct comp *c, uint32_t block, uint32_t l)
+int flow_behind(const struct comp *c, uint32_t block, uint32_t l)
 {
 	const struct cfg *f = &c->g->cfg;
 	const struct loop *lp = &VEC(f->loops, struct loop)[l];
@@ -589,7 +541,7 @@ static struct pmust *prove(struct comp *c, const struct acc *a, uint32_t i, uint
 	if (!a->exact || !a->width || c->fl->detached.n ||
 	    c->fl->flags & (KRT_FLOW_UNKNOWN_CALL | KRT_FLOW_UNKNOWN_INST) || c->no_proofs)
 		return NULL;
-	if (!depends(c, o->block, &cl))
+	if (!flow_depends(c, o->block, &cl))
 		return NULL;
 	for (uint32_t l = 0; l < g->cfg.loops.n; l++) {
 		const struct tests *t = &c->tests[l];
@@ -597,7 +549,7 @@ static struct pmust *prove(struct comp *c, const struct acc *a, uint32_t i, uint
 
 		if (!(g->cfg.in_loop[o->block] >> l & 1))
 			continue;
-		if (!t->only || t->n != 1 || nl == 8 || behind(c, o->block, l) < 0)
+		if (!t->only || t->n != 1 || nl == 8 || flow_behind(c, o->block, l) < 0)
 			return NULL;
 		mine[nl] = l;
 		loops[nl++] = (struct ploop){
@@ -612,7 +564,7 @@ static struct pmust *prove(struct comp *c, const struct acc *a, uint32_t i, uint
 			.cmp = x->cmp,
 			.w = x->w,
 			.sign = x->sign,
-			.pass = behind(c, o->block, l) > 0,
+			.pass = flow_behind(c, o->block, l) > 0,
 		};
 	}
 	for (uint32_t k = 0; k < cl.n; k++) {
@@ -798,6 +750,9 @@ void flow_ranges(struct flow *fl)
 	struct comp c = { .fl = fl, .g = g };
 	struct krt_flow_info *info = &fl->k->info;
 	struct vec accs = { 0 };
+	struct xacc list[MAX_GROUP];
+	struct exact *x = NULL;
+	uint32_t block = NONE, nlist = 0;
 	struct prog *p;
 	bool odd = fl->broken || !flow_graph(fl, g);
 
@@ -808,6 +763,8 @@ void flow_ranges(struct flow *fl)
 	if (!odd)
 		control(&c);
 	c.top = emit(&c, (struct pins){.op = P_TOP});
+	if (!odd)
+		x = flow_exact_new(&c);
 	for (uint32_t i = 0; i < fl->accs.n; i++) {
 		const struct acc *a = &VEC(fl->accs, struct acc)[i];
 		const struct fop *o = &VEC(fl->fops, struct fop)[a->fop];
@@ -830,6 +787,22 @@ void flow_ranges(struct flow *fl)
 			s.alt[0].node = g->acc_node[i];
 			s.alt[0].ctx = ctx;
 		}
+		if (a->exact && o->block != block) {
+			flow_exact_group(x, block, list, nlist);
+			block = o->block;
+			nlist = 0;
+		}
+		if (a->exact)
+			list[nlist++] = (struct xacc){
+				.addr = g->acc_node[i],
+				.pred = g->acc_pred[i],
+				.first = accs.n,
+				.n = s.n,
+			};
+		if (nlist == MAX_GROUP) {
+			flow_exact_group(x, block, list, nlist);
+			nlist = 0;
+		}
 		for (uint32_t k = 0; k < s.n; k++) {
 			struct pacc q = base;
 
@@ -845,6 +818,10 @@ void flow_ranges(struct flow *fl)
 		}
 	}
 	p = flow_keep(fl, sizeof(*p));
+	if (!odd) {
+		flow_exact_group(x, block, list, nlist);
+		flow_exact_end(x, p);
+	}
 	p->nins = c.ins.n;
 	p->ins = flow_keep(fl, p->nins * sizeof(*p->ins));
 	memcpy(p->ins, c.ins.p, p->nins * sizeof(*p->ins));
@@ -856,5 +833,15 @@ void flow_ranges(struct flow *fl)
 	p->natoms = 6 + 2 * p->nloops + 4 * p->nins;
 	p->val = flow_keep(fl, p->nins * sizeof(*p->val));
 	p->atom = flow_keep(fl, p->natoms * sizeof(*p->atom));
+	p->res = flow_keep(fl, p->naccs * sizeof(*p->res));
+	p->where = flow_keep(fl, p->naccs);
+	p->skip = flow_keep(fl, p->naccs * sizeof(bool));
+	p->settled = flow_keep(fl, p->naccs * sizeof(bool));
+	p->lead = flow_keep(fl, p->naccs * sizeof(*p->lead));
+	memset(p->lead, 0xff, p->naccs * sizeof(*p->lead));
+	for (uint32_t i = 0; i < p->ngroups; i++)
+		for (uint32_t k = 0; k < p->groups[i].naccs; k++)
+			for (uint32_t q = 0; q < p->groups[i].accs[k].n; q++)
+				p->lead[p->groups[i].accs[k].first + q] = p->groups[i].accs[k].first;
 	fl->k->prog = p;
 }

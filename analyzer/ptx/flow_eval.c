@@ -19,22 +19,6 @@ typedef __int128 wide;
 #define FAKE	  (INT64_C(1) << 59) /* addresses of module variables start here */
 #define FAKE_SIZE (INT64_C(1) << 40)
 
-#define MAX_DEFS 24
-
-/* What an atom was made of: mult * atom = form. */
-struct def {
-	uint32_t atom;
-	int64_t mult;
-	struct aval form;
-};
-
-struct ev {
-	struct prog *p;
-	const struct krt_flow_launch *l;
-	uint32_t natoms, ndefs;
-	struct def defs[MAX_DEFS];
-};
-
 static const struct aval top = { .st = V_TOP };
 
 static struct aval con(int64_t c)
@@ -258,8 +242,12 @@ static struct aval window(struct ev *e, const struct aval *v, unsigned w, bool s
 		r.c -= shift;
 		return r;
 	}
-	if (w >= 64)
+	if (w >= 64) {
+		if (!sign)
+			flow_wish_below(e, v, 0);
 		return top;
+	}
+	flow_wish_below(e, v, shift + (sign ? INT64_C(1) << (w - 1) : INT64_C(1) << w));
 	return sign ? fresh(e, -(INT64_C(1) << (w - 1)), (INT64_C(1) << (w - 1)) - 1, 1)
 		    : fresh(e, 0, (INT64_C(1) << w) - 1, 1);
 }
@@ -355,6 +343,7 @@ static struct aval quotient(struct ev *e, const struct aval *v, int64_t d)
 		m.t[i].coef /= d;
 	if (!hull(e, &r, &lo, &hi))
 		return top;
+	flow_wish_quotient(e, &r, d);
 	q = fresh(e, floor_div(lo, d), floor_div(hi, d), 1);
 	if (q.n && e->ndefs < MAX_DEFS) {
 		/* d * q = r - (what is left), and q = its constant + atom */
@@ -383,6 +372,7 @@ static struct aval remainder_of(struct ev *e, const struct aval *v, int64_t d)
 		r.c -= floor_div(lo, d) * d;
 		return r;
 	}
+	flow_wish_quotient(e, &r, d);
 	g = gcd(step_of(&r), (uint64_t)d);
 	q = fresh(e, r.c - floor_div(r.c, (int64_t)g) * (int64_t)g, d - 1, g);
 	if (q.n && g == 1 && e->ndefs < MAX_DEFS) {
@@ -536,16 +526,23 @@ static struct aval compare(struct ev *e, const struct aval *a, const struct aval
 			return con(p->cmp == C_EQ);
 		if (lo > 0 || hi < 0 || (step_of(&d) > 1 && d.c % (int64_t)step_of(&d)))
 			return con(p->cmp == C_NE);
+		flow_wish_below(e, &d, lo < 0 ? 0 : 1);
 		return top;
 	case C_LT:
 	case C_GE:
 		if (hi < 0)
 			return con(p->cmp == C_LT);
-		return lo >= 0 ? con(p->cmp == C_GE) : top;
+		if (lo >= 0)
+			return con(p->cmp == C_GE);
+		flow_wish_below(e, &d, 0);
+		return top;
 	default:
 		if (hi <= 0)
 			return con(p->cmp == C_LE);
-		return lo > 0 ? con(p->cmp == C_GT) : top;
+		if (lo > 0)
+			return con(p->cmp == C_GT);
+		flow_wish_below(e, &d, 1);
+		return top;
 	}
 }
 
@@ -742,13 +739,19 @@ static struct aval passes(struct ev *e, const struct aval *init, const struct av
 		if (d.c % st || (d.n && step_of(&d) % (uint64_t)st))
 			return top;
 		*exact = !d.n;
+		if (d.n && (hi - lo) / 8 <= (int64_t)step_of(&d))
+			flow_wish_below(e, &d, lo + 1);
 		return con(hi / st);
 	default:
 		return top;
 	}
 	if (!hull(e, &d, &lo, &hi))
 		return top;
-	*exact = !d.n;
+	*exact = hi < 0 || (lo >= 0 && lo / st == hi / st);
+	if (lo < 0 && hi >= 0)
+		flow_wish_below(e, &d, 0);
+	else if (!*exact)
+		flow_wish_quotient(e, &d, st);
 	return con(hi < 0 ? 0 : hi / st + 1);
 }
 
@@ -912,6 +915,8 @@ static struct aval special(struct ev *e, int64_t id)
 
 	if (id >= S_NTID && id < S_LANE)
 		return con(d[(id - S_NTID) % 3]);
+	if (e->piece && id < S_NTID)
+		return flow_piece_var(e, (unsigned)id);
 	if (id < S_NTID) {
 		if (d[id % 3] > 1) {
 			v.n = 1;
@@ -970,7 +975,7 @@ static struct aval node(struct ev *e, const struct pins *p)
 	const struct aval *v = e->p->val;
 	const struct aval *a = p->a == NONE ? &nothing : &v[p->a];
 	const struct aval *b = p->b == NONE ? &nothing : &v[p->b];
-	int64_t alo, ahi, blo, bhi, k;
+	int64_t alo, ahi, blo, bhi, k, k2;
 	struct aval x, y;
 	unsigned w = p->w;
 
@@ -1145,6 +1150,17 @@ static struct aval node(struct ev *e, const struct pins *p)
 			return p->nop == N_MIN ? x : y;
 		if (bhi <= alo)
 			return p->nop == N_MIN ? y : x;
+		if (e->piece) {
+			struct aval d = sum(e, &x, &y, -1);
+
+			if (hull(e, &d, &k, &k2)) {
+				if (k2 <= 0)
+					return p->nop == N_MIN ? x : y;
+				if (k >= 0)
+					return p->nop == N_MIN ? y : x;
+				flow_wish_below(e, &d, 0);
+			}
+		}
 		if (p->nop == N_MIN)
 			return fresh(e, alo < blo ? alo : blo, ahi < bhi ? ahi : bhi, 1);
 		return fresh(e, alo > blo ? alo : blo, ahi > bhi ? ahi : bhi, 1);
@@ -1169,6 +1185,44 @@ static struct aval node(struct ev *e, const struct pins *p)
 	default:
 		return top;
 	}
+}
+
+struct aval flow_val_node(struct ev *e, const struct pins *p)
+{
+	return node(e, p);
+}
+
+struct aval flow_val_sum(struct ev *e, const struct aval *a, const struct aval *b)
+{
+	return sum(e, a, b, 1);
+}
+
+struct aval flow_val_scaled(struct ev *e, const struct aval *a, int64_t k)
+{
+	return scaled(e, a, k);
+}
+
+struct aval flow_val_signed(struct ev *e, const struct aval *a, unsigned w)
+{
+	return w < 64 ? window(e, a, w, true) : *a;
+}
+
+struct aval flow_val_count(struct ev *e, const struct pins *p)
+{
+	static const struct aval nothing = { 0 };
+	const struct aval *v = e->p->val;
+	struct aval r;
+	bool exact;
+
+	if (v[p->a].st == V_BOTTOM || v[p->d].st == V_BOTTOM)
+		return (struct aval){ .st = V_BOTTOM };
+	r = passes(e, &v[p->a], &v[p->b], p->c == NONE ? &nothing : &v[p->c], &v[p->d], p, &exact);
+	return exact ? r : top;
+}
+
+bool flow_val_hull(const struct ev *e, const struct aval *v, int64_t *lo, int64_t *hi)
+{
+	return hull(e, v, lo, hi);
 }
 
 /* A difference that is 0 modulo its width; NULL if it need not be 0 as a number. */
@@ -1235,6 +1289,9 @@ static void run(struct ev *e)
 			break;
 		case P_CLAMP:
 			v[i] = clamp(e, &v[p->a], &v[p->b], p);
+			break;
+		default:
+			v[i] = top;
 			break;
 		}
 	}
@@ -1554,6 +1611,8 @@ static bool proven(struct ev *e, const struct pacc *a, uint64_t *lo, uint64_t *h
 
 /* ---- results ---- */
 
+enum place { PLACE_NONE, PLACE_FOUND, PLACE_UNKNOWN };
+
 /* The rows of an affine range. */
 static void shape(const struct ev *e, const struct aval *v, struct krt_flow_range *r)
 {
@@ -1636,121 +1695,302 @@ static void whole(const struct krt_kernel_flow *f, const struct ev *e, const str
 	}
 }
 
-static void report(const struct krt_kernel_flow *f, struct ev *e, const struct pacc *a,
-		   krt_flow_fn *fn, void *user)
+/* The pointer that lies in the range, or else the nearest one; false: two do, or there is none. */
+static bool attribute(const struct krt_kernel_flow *f, const struct ev *e, const struct pacc *a,
+		      struct krt_flow_range *r)
+{
+	uint64_t best = UINT64_MAX;
+
+	r->slot = KRT_FLOW_NO_SLOT;
+	for (uint32_t i = 0; i < a->nslots; i++) {
+		const struct krt_flow_slot *s = &f->info.slots[a->slots[i]];
+		int64_t v64;
+		uint64_t b, d;
+
+		if (s->offset == KRT_FLOW_ANY || !read_param(e, s->at, 64, false, &v64))
+			continue;
+		b = (uint64_t)v64;
+		d = b < r->lo ? r->lo - b : b >= r->hi ? b - r->hi + 1 : 0;
+		if (!d && !best && b != r->base)
+			return false;
+		if (d < best) {
+			best = d;
+			r->slot = a->slots[i];
+			r->base = b;
+		}
+	}
+	if (r->slot != KRT_FLOW_NO_SLOT)
+		return true;
+	if (a->nslots)
+		r->slot = a->slots[0];
+	return a->nslots;
+}
+
+/* Whose bytes [lo, hi) are, of which access a is. */
+static enum place place_of(const struct krt_kernel_flow *f, const struct ev *e, const struct pacc *a,
+			   int64_t lo, int64_t hi, struct krt_flow_range *r)
+{
+	*r = (struct krt_flow_range){
+		.kind = a->kind, .width = a->width, .slot = KRT_FLOW_NO_SLOT};
+	if (lo >= FAKE) {
+		int64_t g = (lo - FAKE) / FAKE_SIZE, at = FAKE + g * FAKE_SIZE + FAKE_SIZE / 2;
+
+		if (hi - FAKE >= (g + 1) * FAKE_SIZE || (uint64_t)g >= f->info.nglobals || lo < at)
+			return PLACE_UNKNOWN;
+		r->global = (uint32_t)g;
+		r->lo = (uint64_t)(lo - at);
+		r->hi = (uint64_t)(hi - at);
+		return PLACE_FOUND;
+	}
+	if (lo < 0 || hi > FAKE / 2)
+		return PLACE_UNKNOWN;
+	if (hi <= 4096)
+		return PLACE_NONE; /* the page at 0 is no one's */
+	r->lo = (uint64_t)lo;
+	r->hi = (uint64_t)hi;
+	return attribute(f, e, a, r) ? PLACE_FOUND : PLACE_UNKNOWN;
+}
+
+/* The launch as a whole: what one access may touch. */
+static enum place result(const struct krt_kernel_flow *f, struct ev *e, const struct pacc *a,
+			 struct krt_flow_range *r)
 {
 	const struct aval *v = a->addr == NO_SLOT ? &top : &e->p->val[a->addr];
-	struct krt_flow_range r = { .kind = a->kind, .width = a->width, .slot = KRT_FLOW_NO_SLOT };
 	int64_t lo, hi, first, last;
 	uint64_t plo, phi;
+	enum place w;
 
 	for (uint32_t i = 0; i < a->nconds; i++) {
 		const struct aval *c = &e->p->val[a->conds[i].slot];
 
 		if (c->st == V_BOTTOM || (is_const(c) && !c->c != a->conds[i].neg))
-			return; /* it does not run */
+			return PLACE_NONE; /* it does not run */
 	}
 	if (v->st == V_BOTTOM)
-		return;
-	if (!tight(e, v, &lo, &hi) || lo < 0) {
-		whole(f, e, a, fn, user);
-		return;
-	}
-	hi += a->width;
-	if (lo >= FAKE) {
-		int64_t g = (lo - FAKE) / FAKE_SIZE, at = FAKE + g * FAKE_SIZE + FAKE_SIZE / 2;
-
-		if (hi - FAKE >= (g + 1) * FAKE_SIZE || (uint64_t)g >= f->info.nglobals || lo < at) {
-			whole(f, e, a, fn, user);
-			return;
-		}
-		r.global = (uint32_t)g;
-		r.lo = (uint64_t)(lo - at);
-		r.hi = (uint64_t)(hi - at);
-	} else {
-		uint64_t best = UINT64_MAX;
-
-		if (hi > FAKE / 2) {
-			whole(f, e, a, fn, user);
-			return;
-		}
-		if (hi <= 4096)
-			return; /* the page at 0 is no one's */
-		r.lo = (uint64_t)lo;
-		r.hi = (uint64_t)hi;
-		/* The pointer that lies in the range, or else the nearest one. */
-		for (uint32_t i = 0; i < a->nslots; i++) {
-			const struct krt_flow_slot *s = &f->info.slots[a->slots[i]];
-			int64_t v64;
-			uint64_t b, d;
-
-			if (s->offset == KRT_FLOW_ANY || !read_param(e, s->at, 64, false, &v64))
-				continue;
-			b = (uint64_t)v64;
-			d = b < r.lo ? r.lo - b : b >= r.hi ? b - r.hi + 1 : 0;
-			if (!d && !best && b != r.base) {
-				whole(f, e, a, fn, user);
-				return;
-			}
-			if (d < best) {
-				best = d;
-				r.slot = a->slots[i];
-				r.base = b;
-			}
-		}
-		if (r.slot == KRT_FLOW_NO_SLOT) {
-			if (a->nslots)
-				r.slot = a->slots[0];
-			else {
-				whole(f, e, a, fn, user);
-				return;
-			}
-		}
-	}
-	shape(e, v, &r);
+		return PLACE_NONE;
+	if (!tight(e, v, &lo, &hi))
+		return PLACE_UNKNOWN;
+	w = place_of(f, e, a, lo, hi + a->width, r);
+	if (w != PLACE_FOUND)
+		return w;
+	shape(e, v, r);
 	/* Rows start where the value does, not where it was cut. */
 	if (!hull(e, v, &first, &last) || first != lo) {
-		r.pitch = r.row = r.hi - r.lo;
-		r.rows = 1;
-		r.stride = r.width;
+		r->pitch = r->row = r->hi - r->lo;
+		r->rows = 1;
+		r->stride = r->width;
 	}
 	if (proven(e, a, &plo, &phi)) {
-		uint64_t off = r.slot == KRT_FLOW_NO_SLOT
-				       ? (uint64_t)(FAKE + r.global * FAKE_SIZE + FAKE_SIZE / 2)
+		uint64_t off = r->slot == KRT_FLOW_NO_SLOT
+				       ? (uint64_t)(FAKE + r->global * FAKE_SIZE + FAKE_SIZE / 2)
 				       : 0;
 
 		/* What is proven is exact. */
-		if (plo - off >= r.lo && phi - off <= r.hi) {
-			r.lo = plo - off;
-			r.hi = phi - off;
-			r.must = true;
-			r.row = r.pitch = r.hi - r.lo;
-			r.rows = 1;
-			r.stride = r.width;
+		if (plo - off >= r->lo && phi - off <= r->hi) {
+			r->lo = plo - off;
+			r->hi = phi - off;
+			r->must = true;
+			r->row = r->pitch = r->hi - r->lo;
+			r->rows = 1;
+			r->stride = r->width;
 		}
 	}
-	fn(user, &r);
+	return PLACE_FOUND;
+}
+
+/* ---- pieces ---- */
+
+#define MAX_SHOWN 8 /* boxes of one kind, of one pointer */
+
+/* Gives a range the rows of a box. */
+static void shape_box(const struct box *b, struct krt_flow_range *r)
+{
+	r->pitch = r->row = r->hi - r->lo;
+	r->rows = 1;
+	r->stride = r->width;
+	if (b->ndims == 1) {
+		r->row = b->len;
+		r->pitch = b->dim[0].coef;
+		r->rows = b->dim[0].n + 1;
+	} else if (b->ndims > 1) {
+		/* The rows of the largest gaps. */
+		double sparse = 2;
+
+		for (uint32_t i = 0; i < b->ndims; i++) {
+			uint64_t row = b->len, pitch = 0, rows = 1;
+
+			for (uint32_t k = 0; k < i; k++)
+				row += b->dim[k].coef * b->dim[k].n;
+			for (uint32_t k = i; k < b->ndims; k++)
+				pitch = gcd(pitch, b->dim[k].coef);
+			for (uint32_t k = i; k < b->ndims; k++)
+				rows += b->dim[k].coef / pitch * b->dim[k].n;
+			if (row > pitch || (double)row / (double)pitch >= sparse)
+				continue;
+			sparse = (double)row / (double)pitch;
+			r->row = row;
+			r->pitch = pitch;
+			r->rows = rows;
+		}
+	}
+}
+
+static uint64_t reach(const struct box *b)
+{
+	uint64_t n = b->len;
+
+	for (uint32_t i = 0; i < b->ndims; i++)
+		n += b->dim[i].coef * b->dim[i].n;
+	return n;
+}
+
+static bool same_place(const struct krt_flow_range *a, const struct krt_flow_range *b)
+{
+	return a->slot == b->slot && a->kind == b->kind && a->global == b->global;
+}
+
+/* Accesses whose bytes are all in boxes of one pointer, when these are too many to show. */
+static void many(const struct ev *e, const struct boxes *all, const struct krt_flow_range *at,
+		 const struct krt_flow_range *where, krt_flow_fn *fn, void *user)
+{
+	for (uint32_t i = 0; i < all->n; i++) {
+		uint32_t acc = all->b[i].acc;
+		struct krt_flow_range r = where[i];
+		const struct krt_flow_range *old = &e->p->res[acc];
+		bool seen = false;
+
+		if (!same_place(&where[i], at) || e->p->skip[acc] || !e->p->settled[acc])
+			continue;
+		for (uint32_t k = 0; k < all->n; k++) {
+			if (all->b[k].acc != acc || !same_place(&where[k], at))
+				continue;
+			seen |= k < i;
+			r.lo = where[k].lo < r.lo ? where[k].lo : r.lo;
+			r.hi = where[k].hi > r.hi ? where[k].hi : r.hi;
+		}
+		if (seen)
+			continue;
+		if (old->width && !old->whole && same_place(old, &r) && old->lo == r.lo &&
+		    old->hi == r.hi)
+			r = *old;
+		fn(user, &r);
+	}
+}
+
+/* Shows what is left when an access is looked at on its own, in pieces. */
+static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn *fn, void *user)
+{
+	struct boxes all, one;
+	struct krt_flow_range where[MAX_BOXES];
+	struct prog *p = e->p;
+	uint64_t done[(MAX_BOXES + 63) / 64] = { 0 };
+
+	flow_pieces(p, e->l, p->skip, p->settled, &all);
+	for (uint32_t i = 0; i < all.n; i++) {
+		struct box *b = &all.b[i];
+		uint64_t len = reach(b);
+		int64_t base = b->at;
+
+		if (base < 0 || len > (uint64_t)LIMIT ||
+		    place_of(f, e, &p->accs[b->acc], base, base + (int64_t)len, &where[i]) !=
+			    PLACE_FOUND) {
+			p->settled[b->acc] = false;
+			where[i].kind = 0;
+		}
+	}
+	/* What is sure without them goes together with them. */
+	for (uint32_t i = 0; i < p->naccs && all.n < MAX_BOXES; i++)
+		if (p->res[i].must && p->res[i].slot != KRT_FLOW_NO_SLOT) {
+			where[all.n] = p->res[i];
+			all.b[all.n++] = (struct box){ .at = (int64_t)p->res[i].lo,
+						       .len = p->res[i].hi - p->res[i].lo,
+						       .acc = i };
+			p->settled[i] = true;
+		}
+	for (uint32_t i = 0; i < all.n; i++) {
+		uint32_t shown = 0, acc;
+
+		if (!where[i].kind || done[i / 64] >> i % 64 & 1)
+			continue;
+		one.n = 0;
+		for (uint32_t k = i; k < all.n; k++) {
+			if (!same_place(&where[i], &where[k]))
+				continue;
+			done[k / 64] |= UINT64_C(1) << k % 64;
+			one.b[one.n++] = all.b[k];
+		}
+		flow_join_boxes(&one, 0);
+		if (one.n > MAX_SHOWN)
+			many(e, &all, &where[i], where, fn, user);
+		for (uint32_t k = 0; k < one.n; k++) {
+			struct box *b = &one.b[k];
+			struct krt_flow_range r;
+
+			if (one.n > MAX_SHOWN && (b->ndims || shown == MAX_SHOWN))
+				continue;
+			acc = b->acc;
+			if (place_of(f, e, &p->accs[acc], b->at, b->at + (int64_t)reach(b), &r) !=
+				    PLACE_FOUND ||
+			    !same_place(&r, &where[i])) {
+				/* Of several pointers that lie in there: the one that was found. */
+				uint64_t off = r.lo;
+
+				r = where[i];
+				r.lo = off;
+				r.hi = off + reach(b);
+			}
+			r.width = r.width < b->len ? r.width : b->len;
+			shape_box(b, &r);
+			r.must = !b->ndims;
+			shown++;
+			fn(user, &r);
+		}
+	}
+	for (uint32_t i = 0; i < p->naccs; i++) {
+		if (p->settled[p->lead[i] == NONE ? i : p->lead[i]])
+			continue;
+		if (p->where[i] == PLACE_FOUND)
+			fn(user, &p->res[i]);
+		else if (p->where[i] == PLACE_UNKNOWN)
+			whole(f, e, &p->accs[i], fn, user);
+	}
 }
 
 bool krt_flow_eval(struct krt_kernel_flow *f, const struct krt_flow_launch *l, krt_flow_fn *fn,
 		   void *user)
 {
 	struct ev e = { .p = f->prog, .l = l };
+	struct prog *p = f->prog;
+	bool pieces = false;
 
 	if (l->len < f->info.param_bytes)
 		return false;
 	for (unsigned i = 0; i < 3; i++) {
 		if (!l->grid[i] || !l->block[i])
 			return false;
-		e.p->atom[i] = l->block[i] - 1;
-		e.p->atom[3 + i] = l->grid[i] - 1;
+		p->atom[i] = l->block[i] - 1;
+		p->atom[3 + i] = l->grid[i] - 1;
 	}
-	for (uint32_t i = 0; i < e.p->nloops; i++)
-		e.p->atom[6 + 2 * i] = e.p->atom[7 + 2 * i] = 0;
-	e.natoms = 6 + 2 * e.p->nloops;
+	for (uint32_t i = 0; i < p->nloops; i++)
+		p->atom[6 + 2 * i] = p->atom[7 + 2 * i] = 0;
+	e.natoms = 6 + 2 * p->nloops;
 	run(&e);
-	for (uint32_t i = 0; i < e.p->naccs; i++)
-		report(f, &e, &e.p->accs[i], fn, user);
+	for (uint32_t i = 0; i < p->naccs; i++) {
+		p->where[i] = (uint8_t)result(f, &e, &p->accs[i], &p->res[i]);
+		p->res[i].must &= p->where[i] == PLACE_FOUND;
+		p->skip[i] = p->where[i] == PLACE_NONE || p->res[i].must;
+		p->settled[i] = false;
+		pieces |= p->lead[i] != NONE && !p->skip[i];
+	}
+	if (pieces) {
+		in_pieces(f, &e, fn, user);
+		return true;
+	}
+	for (uint32_t i = 0; i < p->naccs; i++)
+		if (p->where[i] == PLACE_FOUND)
+			fn(user, &p->res[i]);
+		else if (p->where[i] == PLACE_UNKNOWN)
+			whole(f, &e, &p->accs[i], fn, user);
 	return true;
 }
 

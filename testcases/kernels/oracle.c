@@ -5,7 +5,7 @@
  * addresses that it really accesses must be those of its truth, and what the
  * analysis says of the kernel must agree with both.
  *
- *   oracle [--shapes=N] [--seed=N] [--truth-only] [--strict] [--lie=N] [--list] [--verbose]
+ *   oracle [--shapes=N] [--seed=N] [--truth-only] [--strict] [--lie=N] [--list] [--unsure]
  *          [--random=N] TRUTH DIR [KERNEL...]
  *
  * DIR holds FILE.VARIANT.ptx; a kernel runs in each variant of its file.  The
@@ -42,7 +42,7 @@ struct kernel {
 static struct options {
 	unsigned shapes, random;
 	uint64_t seed;
-	bool truth_only, strict, list, verbose;
+	bool truth_only, strict, list, unsure, verbose;
 	const char *truth, *dir;
 	char **only;
 	int nonly;
@@ -56,11 +56,11 @@ static const char *where; /* what is being judged */
 static bool unoptimised;  /* it is a variant of which not all can be known */
 static unsigned shown;	  /* of this kernel */
 
-static void fail(const char *fmt, va_list ap)
+static void fail(const char *fmt, va_list ap, bool ok)
 {
 	if (shown++ >= 6 && !opt.verbose)
 		return;
-	printf("  not ok %s: ", where);
+	printf("  %s %s: ", ok ? "unsure" : "not ok", where);
 	vprintf(fmt, ap);
 	putchar('\n');
 }
@@ -71,7 +71,7 @@ void oracle_fail(const char *fmt, ...)
 
 	total.failed++;
 	va_start(ap, fmt);
-	fail(fmt, ap);
+	fail(fmt, ap, false);
 	va_end(ap);
 }
 
@@ -152,7 +152,18 @@ void oracle_wide(unsigned excuse, const char *fmt, ...)
 		return;
 	total.failed++;
 	va_start(ap, fmt);
-	fail(fmt, ap);
+	fail(fmt, ap, false);
+	va_end(ap);
+}
+
+void oracle_unsure(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!opt.unsure)
+		return;
+	va_start(ap, fmt);
+	fail(fmt, ap, true);
 	va_end(ap);
 }
 
@@ -1209,6 +1220,8 @@ int main(int argc, char **argv)
 			oracle_lie = (unsigned)atoi(argv[a] + 6);
 		else if (!strcmp(argv[a], "--list"))
 			opt.list = true;
+		else if (!strcmp(argv[a], "--unsure"))
+			opt.unsure = true;
 		else if (!strcmp(argv[a], "--verbose"))
 			opt.verbose = true;
 		else
@@ -1216,8 +1229,7 @@ int main(int argc, char **argv)
 	}
 	if (argc - a < 2)
 		fatal("oracle [--shapes=N] [--seed=N] [--truth-only] [--strict] [--list] "
-		      "[--verbose] TRUTH "
-		      "DIR [KERNEL...]");
+		      "[--unsure] [--verbose] TRUTH DIR [KERNEL...]");
 	opt.truth = argv[a];
 	opt.dir = argv[a + 1];
 	opt.only = argv + a + 2;

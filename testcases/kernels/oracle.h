@@ -78,6 +78,7 @@ struct totals {
 	/* per launch, slot and kind that is affine: the analysis' hull, its bytes are the truth's
 	 */
 	unsigned affine, hull_exact, bytes_exact, must;
+	unsigned together, sure; /* of them: the bytes lie together; all of them surely touched */
 };
 
 /* random.c: PTX of a kernel `drawn`; malloc'd. */
@@ -87,6 +88,8 @@ char *oracle_random_ptx(uint64_t seed);
 void oracle_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* More than the truth: counted; a mistake unless the kernel has the flag `excuse`. */
 void oracle_wide(unsigned excuse, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Touched, not known to be surely: listed when asked for. */
+void oracle_unsure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *oracle_shape(const struct oracle_launch *o);
 
 /* Plants a mistake in the analysis' ranges: 1 the last byte is missing, 2 one more is sure. */

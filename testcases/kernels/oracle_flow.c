@@ -325,7 +325,7 @@ static void hull(const uint8_t *map, size_t size, unsigned kind, size_t *lo, siz
 static void judge_ranges(struct ranges *r, unsigned i, unsigned kind)
 {
 	const struct oracle_buffer *b = &r->o->buffers[i];
-	size_t lo, hi, tlo, thi;
+	size_t lo, hi, tlo, thi, bytes = 0, sure = 0;
 	bool exact = true;
 
 	for (size_t k = 0; k < b->size; k++) {
@@ -345,6 +345,8 @@ static void judge_ranges(struct ranges *r, unsigned i, unsigned kind)
 		if (may != !!(b->want[k] & kind))
 			exact = false;
 		r->t->must += must;
+		bytes += seen;
+		sure += must;
 	}
 	if (!(b->roles & kind) || ((b->loose | b->unsure) & kind) || b->behind >= 0 ||
 	    (r->o->flags & ORACLE_UNKNOWN))
@@ -352,6 +354,14 @@ static void judge_ranges(struct ranges *r, unsigned i, unsigned kind)
 	r->t->affine++;
 	hull(r->may[i], b->size, kind, &lo, &hi);
 	hull(b->want, b->size, kind, &tlo, &thi);
+	/* Where the bytes lie together they can be known to be touched. */
+	if (bytes && bytes == thi - tlo) {
+		r->t->together++;
+		r->t->sure += sure == bytes;
+		if (sure != bytes)
+			oracle_unsure("%s of %s: %zu of %zu bytes (%s)", roles_text(kind), b->name,
+				      sure, bytes, oracle_shape(r->o));
+	}
 	if (lo == tlo && hi == thi && !(r->outside[i] & kind)) {
 		r->t->hull_exact++;
 		r->t->bytes_exact += exact;
@@ -413,9 +423,9 @@ void oracle_flow_summary(const struct totals *t)
 {
 	printf("; roles: %u right, %u with more than the truth, %u not known; ranges of affine "
 	       "accesses: "
-	       "%u of %u hulls exact, %u to the byte; %u bytes surely touched",
+	       "%u of %u hulls exact, %u to the byte; %u of %u that lie together surely touched",
 	       t->roles_right, t->roles_wide, t->roles_unknown, t->hull_exact, t->affine,
-	       t->bytes_exact, t->must);
+	       t->bytes_exact, t->sure, t->together);
 	if (t->wide)
 		printf("; %u too wide", t->wide);
 }
