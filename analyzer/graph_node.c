@@ -498,15 +498,15 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 	bool array = k->mem && k->mem->kind == KRT_MEM_ARRAY;
 	uint64_t off = k->mem && !array ? k->mem->node.key : 0, own, from;
 	uint64_t len = k->rows > 1 ? (k->rows - 1) * k->pitch + k->len : k->len;
-	bool cut = k->from < k->end;
+	bool cut = k->from < k->end, pieces = k->stride > k->width && k->width;
 	struct krt_pattern p = {.lo = (cut ? k->from : k->addr) + off,
 				.hi = (cut ? k->end : k->addr + len) + off,
 				.at = k->addr + off,
 				.pitch = k->pitch,
 				.row = k->len,
 				.rows = k->rows,
-				.stride = k->stride,
-				.width = k->width ? k->width : k->stride};
+				.stride = pieces ? k->stride : k->len,
+				.width = pieces ? k->width : k->len};
 	struct krt_shape s = {.addr = k->addr + off,
 			      .width = k->len,
 			      .rows = k->rows > 1 ? k->rows : 1,
@@ -519,7 +519,7 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 		if (k->know != KRT_KNOW_WORD || krt_mem_at(&b->e->mem, s.addr) ||
 		    own_end(b, s.addr))
 			add_line(b, &a, s.addr, 1);
-	} else if (!k->len || (k->sure == KRT_SURE_ALL && p.stride <= p.width)) {
+	} else if (!k->len || (k->sure == KRT_SURE_ALL && !pieces)) {
 		s.width = k->len ? k->len : 1;
 		s.slice_pitch = (s.rows - 1) * s.pitch + s.width;
 		add_shape(b, &a, s);
@@ -529,7 +529,7 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 		s.rows = 1;
 		add_shape(b, &a, s);
 	} else {
-		if (p.stride > p.width)
+		if (pieces && a.sure == KRT_SURE_ALL)
 			a.sure = KRT_SURE_SOME;
 		own = k->base ? own_range(b, k->base, &from) : 0;
 		if (own) {
