@@ -602,15 +602,16 @@ static const char *copies(struct run *r, struct krt_kernels_access a, struct pie
 	return NULL;
 }
 
-/* Steps of `each`; exact tells whether they are known to the number. */
-static const char *steps(struct run *r, const struct krt_k_stmt *s, struct dim *d, unsigned *n,
-			 bool *exact)
+/* Steps of one `each`; exact tells whether they are known to the number. */
+static const char *steps(struct run *r, const struct krt_k_stmt *s, unsigned which, struct dim *d,
+			 unsigned *n, bool *exact)
 {
+	const struct krt_k_prog *e = &s->e[KRT_K_EACH + 4 * which];
 	struct krt_k_val from, to, count, stride;
-	const char *why = krt_k_compute(&s->e[KRT_K_EACH_A], &r->c, &from);
+	const char *why = krt_k_compute(&e[0], &r->c, &from);
 
 	if (!why)
-		why = krt_k_compute(&s->e[KRT_K_EACH_B], &r->c, &to);
+		why = krt_k_compute(&e[1], &r->c, &to);
 	if (why)
 		return why;
 	if (from.lo != from.hi || to.lo != to.hi)
@@ -619,9 +620,9 @@ static const char *steps(struct run *r, const struct krt_k_stmt *s, struct dim *
 		if (*n == DIMS)
 			return "more than 32 dimensions";
 		r->c.var[s->var] = (struct krt_k_val){i, i};
-		why = krt_k_compute(&s->e[KRT_K_COUNT], &r->c, &count);
+		why = krt_k_compute(&e[2], &r->c, &count);
 		if (!why)
-			why = krt_k_compute(&s->e[KRT_K_STRIDE], &r->c, &stride);
+			why = krt_k_compute(&e[3], &r->c, &stride);
 		if (why)
 			return why;
 		if (count.lo != count.hi || stride.lo != stride.hi)
@@ -629,6 +630,27 @@ static const char *steps(struct run *r, const struct krt_k_stmt *s, struct dim *
 		d[(*n)++] = (struct dim){count.hi, stride.hi};
 	}
 	return NULL;
+}
+
+/* All steps of an access; their counts are held against `times`. */
+static const char *all_steps(struct run *r, const struct krt_k_stmt *s, struct dim *d, unsigned *n,
+			     bool *exact)
+{
+	struct krt_k_val times;
+	uint64_t all = 1;
+	const char *why = NULL;
+
+	for (unsigned i = 0; i < s->each && !why; i++)
+		why = steps(r, s, i, d, n, exact);
+	if (why || !s->e[KRT_K_TIMES].n)
+		return why;
+	why = krt_k_compute(&s->e[KRT_K_TIMES], &r->c, &times);
+	for (unsigned i = 0; i < *n && !why; i++)
+		if (__builtin_mul_overflow(all, d[i].count, &all))
+			why = "a product does not fit 64 bits";
+	if (!why && (times.lo != times.hi || all != times.lo))
+		why = "there are not as many pieces as there should be";
+	return why;
 }
 
 static const char *access(struct run *r, const struct krt_k_stmt *s, bool unsure)
@@ -684,7 +706,7 @@ static const char *access(struct run *r, const struct krt_k_stmt *s, bool unsure
 			return "a range goes beyond what it lies within";
 	}
 	if (s->each)
-		why = steps(r, s, d, &n, &exact);
+		why = all_steps(r, s, d, &n, &exact);
 	if (why)
 		return why;
 	if (s->may || unsure || !exact)
@@ -721,6 +743,11 @@ static const char *block(struct run *r, unsigned i, unsigned end, bool unsure)
 			break;
 		case KRT_K_LET:
 			why = krt_k_compute(&s->e[KRT_K_A], &r->c, &r->c.var[s->var]);
+			break;
+		case KRT_K_REQUIRE:
+			why = krt_k_compute(&s->e[KRT_K_A], &r->c, &a);
+			if (!why && !a.lo)
+				why = "what the line requires is not so";
 			break;
 		case KRT_K_FOR:
 			why = krt_k_compute(&s->e[KRT_K_A], &r->c, &a);

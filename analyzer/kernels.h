@@ -28,13 +28,15 @@
  *	arg N may ROLE		the same, up to the end of what the pointer leads to
  *	arg N ROLE [..) within [A, B)	   surely the first, surely nothing outside the second
  *	arg N ROLE [..) each d in A..B (COUNT by STRIDE)
- *		   the range COUNT times, STRIDE bytes apart, for each d: strided tensors
+ *		   the range COUNT times, STRIDE bytes apart, for each d: strided tensors;
+ *		   a second each and, behind it, `times X`: X is how many that makes
  *	ignore		 no access at all, or no more
  *	sync-by-memory	 it orders itself with what runs beside it through memory; alone
  *			 on a line: what it accesses is for others to tell
  *	atomic-ok	 its atomics are meant to meet what others do: no finding on them
  *			 is more than possible
  *	for i in A..B { ... }	if X { ... } else { ... }	let v = X
+ *	require X	 the line is of use only where X is not 0
  *
  * Parameter N, from 0, is the pointer; arg N.OFF is the pointer OFF bytes inside
  * parameter N, arg N.(EXPR) one at a computed place.  FROM and TO are bytes from there.

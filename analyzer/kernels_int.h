@@ -81,6 +81,7 @@ enum krt_k_stmt_kind {
 	KRT_K_IF,   /* e[A]; an ELSE may follow its body */
 	KRT_K_ELSE,
 	KRT_K_LET,  /* var is e[A] */
+	KRT_K_REQUIRE, /* e[A] is not 0 */
 };
 
 enum {
@@ -89,16 +90,16 @@ enum {
 	KRT_K_C,      /* within: from */
 	KRT_K_D,      /* within: to */
 	KRT_K_PTR,    /* offset of the pointer in its parameter */
-	KRT_K_EACH_A, /* each: var from */
-	KRT_K_EACH_B, /* to */
-	KRT_K_COUNT,
-	KRT_K_STRIDE,
-	KRT_K_PROGS
+	KRT_K_TIMES,  /* what all counts of each make together */
+	KRT_K_EACH,   /* the first each: var from, to, count, stride */
+	KRT_K_EACH2 = KRT_K_EACH + 4,
+	KRT_K_PROGS = KRT_K_EACH2 + 4
 };
 
 struct krt_k_stmt {
 	uint8_t kind, role;
-	bool may, inside, ranged, within, each;
+	bool may, inside, ranged, within;
+	uint8_t each; /* how many */
 	uint16_t arg, var, end;
 	struct krt_k_prog e[KRT_K_PROGS];
 };

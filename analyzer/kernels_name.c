@@ -291,6 +291,22 @@ static void learn_list(const struct krt_kernels_file *f, struct krt_k_text t,
 	out->size_known = out->n && out->known[0];
 }
 
+static void learn_text(const struct krt_kernels_file *f, struct krt_k_text t, bool list,
+		       struct krt_k_capture *out)
+{
+	uint64_t size;
+
+	if (list) {
+		learn_list(f, t, out);
+		return;
+	}
+	out->number_known = number_of(t, &out->number);
+	size = krt_k_size_of(f, t);
+	out->size[0] = (struct krt_k_val){size, size};
+	out->size_known = out->known[0] = size != 0;
+	out->n = size != 0;
+}
+
 static void learn_functor(const struct krt_kernels_file *f, const struct krt_k_functor *d,
 			  const struct krt_k_text *text, struct krt_k_capture *out)
 {
@@ -299,17 +315,8 @@ static void learn_functor(const struct krt_kernels_file *f, const struct krt_k_f
 
 	if (!own)
 		return;
-	for (unsigned i = 0; i < d->pattern.n; i++) {
-		uint64_t size = krt_k_size_of(f, text[i]);
-
-		if (d->pattern.capture[i].list) {
-			learn_list(f, text[i], &own[i]);
-			continue;
-		}
-		own[i].size[0] = (struct krt_k_val){size, size};
-		own[i].size_known = own[i].known[0] = size != 0;
-		own[i].number_known = number_of(text[i], &own[i].number);
-	}
+	for (unsigned i = 0; i < d->pattern.n; i++)
+		learn_text(f, text[i], d->pattern.capture[i].list, &own[i]);
 	out->functor_known = true;
 	out->result_known = d->result.n && !krt_k_compute(&d->result, &c, &out->result);
 	out->n = d->list >= 0 ? own[d->list].n : d->n;
@@ -327,21 +334,11 @@ void krt_k_learn(const struct krt_kernels_file *f, struct krt_k_text text, bool 
 		 struct krt_k_capture *out)
 {
 	struct krt_k_text got[KRT_K_CAPTURES];
-	uint64_t size;
 
-	if (list) {
-		learn_list(f, text, out);
+	learn_text(f, text, list, out);
+	if (list || out->number_known || out->size_known)
 		return;
-	}
-	out->number_known = number_of(text, &out->number);
-	size = krt_k_size_of(f, text);
-	if (size) {
-		out->size[0] = (struct krt_k_val){size, size};
-		out->size_known = out->known[0] = true;
-		out->n = 1;
-		return;
-	}
-	for (const struct krt_k_functor *d = f->functors; d && !out->number_known; d = d->next)
+	for (const struct krt_k_functor *d = f->functors; d; d = d->next)
 		if (krt_k_match(&d->pattern, d->source, text.p, text.len, got)) {
 			learn_functor(f, d, got, out);
 			return;

@@ -177,6 +177,20 @@ static void lines(struct parser *p)
 	}
 }
 
+/* A word, here or at the beginning of the next line. */
+static bool below(struct parser *p, const char *w)
+{
+	const char *from = p->p;
+	unsigned at = p->line;
+
+	lines(p);
+	if (word(p, w))
+		return true;
+	p->p = from;
+	p->line = at;
+	return false;
+}
+
 static bool identifier(struct parser *p, const char **s, size_t *n)
 {
 	if (at_end(p) || !letter(*p->p))
@@ -587,22 +601,25 @@ static bool access_of(struct parser *p, struct krt_k_stmt *s)
 	s->ranged = true;
 	if (!range(p, &s->e[KRT_K_A], &s->e[KRT_K_B]))
 		return false;
-	s->within = word(p, "within");
+	s->within = below(p, "within");
 	if (s->within &&
 	    (!expect(p, '[') || !range(p, &s->e[KRT_K_C], &s->e[KRT_K_D])))
 		return false;
-	s->each = word(p, "each");
-	if (!s->each)
-		return true;
-	if (!loop(p, &s->e[KRT_K_EACH_A], &s->e[KRT_K_EACH_B], &s->var) || !expect(p, '(') ||
-	    !expression(p, &s->e[KRT_K_COUNT]))
-		return false;
-	if (!word(p, "by"))
-		return fail(p, "\"by\" is expected behind a count");
-	if (!expression(p, &s->e[KRT_K_STRIDE]) || !expect(p, ')'))
-		return false;
-	p->nvars--;
-	return true;
+	while (below(p, "each")) {
+		struct krt_k_prog *e = &s->e[KRT_K_EACH + 4 * s->each];
+
+		if (s->each == 2)
+			return fail(p, "more than two each");
+		s->each++;
+		if (!loop(p, &e[0], &e[1], &s->var) || !expect(p, '(') || !expression(p, &e[2]))
+			return false;
+		if (!word(p, "by"))
+			return fail(p, "\"by\" is expected behind a count");
+		if (!expression(p, &e[3]) || !expect(p, ')'))
+			return false;
+		p->nvars--;
+	}
+	return !s->each || !below(p, "times") || expression(p, &s->e[KRT_K_TIMES]);
 }
 
 /* A name in quotes; malloc'd. */
@@ -698,6 +715,7 @@ static bool statement(struct parser *p, struct krt_k_line *l, bool *block)
 {
 	static const struct { const char *word; enum krt_k_stmt_kind kind; } kinds[] = {
 		{"arg", KRT_K_ACCESS}, {"for", KRT_K_FOR}, {"if", KRT_K_IF}, {"let", KRT_K_LET},
+		{"require", KRT_K_REQUIRE},
 	};
 	unsigned at = p->nstmt, nvars = p->nvars;
 	struct krt_k_stmt *s = &p->stmt[at];
@@ -720,6 +738,9 @@ static bool statement(struct parser *p, struct krt_k_line *l, bool *block)
 		return access_of(p, s);
 	case KRT_K_LET:
 		return let_of(p, s);
+	case KRT_K_REQUIRE:
+		part(p, "require");
+		return expression(p, &s->e[KRT_K_A]);
 	case KRT_K_FOR:
 		part(p, "for");
 		*block = true;
@@ -796,12 +817,22 @@ static bool layout_of(struct parser *p, struct krt_k_line *l)
 /* Reads a line; on failure l owns its pattern and layout, p its statements. */
 static bool line_of(struct parser *p, struct krt_k_line *l)
 {
+	const char *from;
+	unsigned at;
 	char buf[32];
 
 	part(p, "kernel");
 	if (!pattern_of(p, &l->pattern, false))
 		return false;
 	part(p, "kernel %s", l->pattern.text);
+	/* the rest of a long one may begin below */
+	from = p->p;
+	at = p->line;
+	lines(p);
+	if (p->p == p->end || (*p->p != '(' && *p->p != ':')) {
+		p->p = from;
+		p->line = at;
+	}
 	if (symbol(p, '(') && !layout_of(p, l))
 		return false;
 	if (!symbol(p, ':'))

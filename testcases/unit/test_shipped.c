@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernels files that come with krtsan, held against launches recorded on a
+ * card (testcases/launches, made with testcases/gpu/torch_ops.py): what they claim
+ * of an operator's kernels must lie within the operator's tensors, on the right
+ * side of read and write, and together it must cover them.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels.h"
+
+#define PARAMS_MAX  32768
+#define TENSORS_MAX 96
+#define KERNELS_MAX 1024
+
+struct kernel {
+	char *name;
+	struct krt_param *param;
+	uint32_t nparams;
+};
+
+struct tensor {
+	char sort[32];
+	uint64_t storage, bytes, ptr, len;
+	unsigned char *seen; /* 1: surely read, 2: surely written, for each byte of the storage */
+	bool touched;
+};
+
+static struct {
+	struct krt_kernels_file *f;
+	struct kernel kernel[KERNELS_MAX];
+	struct tensor tensor[TENSORS_MAX];
+	unsigned ntensors;
+	char op[64];
+	const char *file;
+	unsigned number;
+	bool inexact; /* some launch of the operator is not declared, or not exactly */
+	bool show;
+	/* the launch at hand */
+	const struct kernel *k;
+	bool exact, loose;
+	unsigned accesses;
+	/* totals */
+	unsigned launches, declared, certain, covered, checked;
+} t;
+
+/* Operators that write what they are given. */
+static bool in_place(const char *op)
+{
+	static const char *const words[] = {"index_put", "opt_",  "clip_grad", "scaler", "_list",
+					    "f_",	 "zero",  "fill",      "copy",   "scatter_",
+					    "index_add", "index_copy", "batch_norm"};
+	size_t n = strlen(op);
+
+	if (n && op[n - 1] == '_')
+		return true;
+	for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strstr(op, words[i]))
+			return true;
+	return false;
+}
+
+static void wrong(const struct krt_kernels_access *a, const char *what)
+{
+	cr_expect(false, "%s:%u: %s: %s: arg %u.%u, %#lx + %lu (role %u, sureness %u): %s", t.file,
+		       t.number, t.op, t.k->name, a->arg, a->offset, (unsigned long)a->addr,
+		       (unsigned long)a->len, a->role, a->sure, what);
+}
+
+static void mark(struct tensor *x, const struct krt_kernels_access *a)
+{
+	uint64_t rows = a->rows > 1 ? a->rows : 1, width = a->width ? a->width : a->len;
+	uint64_t stride = a->stride ? a->stride : a->len;
+
+	for (uint64_t r = 0; r < rows; r++)
+		for (uint64_t at = 0; at < a->len; at += stride) {
+			uint64_t from = a->addr - x->storage + r * a->pitch + at;
+
+			for (uint64_t i = 0; i < width; i++)
+				x->seen[from + i] |= (unsigned char)((a->role & 1 ? 1 : 0) |
+								     (a->role & ~1u ? 2 : 0));
+		}
+}
+
+static void judge(void *user, const struct krt_kernels_access *a)
+{
+	uint64_t end = a->addr + a->len + (a->rows > 1 ? (a->rows - 1) * a->pitch : 0);
+	struct tensor *x = NULL;
+	bool known = false;
+
+	(void)user;
+	t.accesses++;
+	if (a->sure == KRT_SURE_FROM || a->loose)
+		t.exact = false;
+	t.loose |= a->loose;
+	if (t.show)
+		printf("      arg %u.%u %s%s%s %#lx + %lu%s rows %lu pitch %lu stride %lu width %lu\n",
+		       a->arg, a->offset, a->role & 1 ? "r" : "", a->role & 2 ? "w" : "",
+		       a->role & 4 ? "a" : "", (unsigned long)a->addr, (unsigned long)a->len,
+		       a->sure == KRT_SURE_FROM ? " FROM" : a->loose ? " loose" : a->sure ? " SOME" : "",
+		       (unsigned long)a->rows, (unsigned long)a->pitch, (unsigned long)a->stride,
+		       (unsigned long)a->width);
+	for (unsigned i = 0; i < t.ntensors; i++) {
+		struct tensor *y = &t.tensor[i];
+
+		known = true;
+		if (a->base >= y->storage && a->base < y->storage + y->bytes)
+			x = y;
+		else if (a->sure != KRT_SURE_FROM && !a->loose && a->addr < y->storage + y->bytes &&
+			 end > y->storage)
+			wrong(a, "reaches into another tensor");
+	}
+	if (!x || !known)
+		return;
+	if (a->sure != KRT_SURE_FROM && !a->loose &&
+	    (a->addr < x->storage || end > x->storage + x->bytes))
+		wrong(a, "goes beyond the tensor");
+	if ((a->role & ~1u) && !strcmp(x->sort, "in") && !in_place(t.op))
+		wrong(a, "writes what the operator only reads");
+	if ((a->role & ~1u) && (!strcmp(x->sort, "grad") || !strcmp(x->sort, "fwd")))
+		wrong(a, "writes what the operator only reads");
+	if ((a->role & 1) && !strcmp(x->sort, "out") && !x->touched && !in_place(t.op) &&
+	    !(a->role & ~1u))
+		wrong(a, "reads what nothing has written");
+	if (a->role & ~1u)
+		x->touched = true;
+	if (a->sure == KRT_SURE_ALL && x->seen)
+		mark(x, a);
+}
+
+/* All of an operator's results are written when all of its kernels are known to the byte. */
+static void close_op(void)
+{
+	unsigned outs = 0;
+
+	for (unsigned i = 0; i < t.ntensors; i++) {
+		struct tensor *x = &t.tensor[i];
+		uint64_t n = 0;
+
+		if (!t.inexact && !strcmp(x->sort, "out") && x->seen) {
+			for (uint64_t b = 0; b < x->len; b++)
+				n += !(x->seen[x->ptr - x->storage + b] & 2);
+			if (n && x->touched)
+				cr_expect(false, "%s:%u: %s: %lu bytes of a result of %lu are not "
+					       "said to be written",
+					       t.file, t.number, t.op, (unsigned long)n,
+					       (unsigned long)x->len);
+			if (!x->touched && t.show)
+				printf("   %s: a result is not touched\n", t.op);
+			outs++;
+		}
+		free(x->seen);
+	}
+	t.covered += outs > 0;
+	t.ntensors = 0;
+	t.inexact = false;
+}
+
+static void kernel_line(char *s)
+{
+	unsigned id = (unsigned)strtoul(s, &s, 10), n = 0;
+	struct kernel *k;
+	char *name = s + 1, *list = strchr(name, ' ');
+
+	cr_assert_lt(id, KERNELS_MAX);
+	cr_assert(list);
+	*list++ = 0;
+	k = &t.kernel[id];
+	k->name = strdup(name);
+	k->param = calloc(512, sizeof(*k->param));
+	while (*list && *list != '\n') {
+		cr_assert_lt(n, 512);
+		k->param[n].offset = (uint32_t)strtoul(list, &list, 10);
+		cr_assert_eq(*list, ':');
+		k->param[n++].size = (uint32_t)strtoul(list + 1, &list, 10);
+		if (*list == ',')
+			list++;
+	}
+	k->nparams = n;
+}
+
+static void tensor_line(char *s)
+{
+	struct tensor *x = &t.tensor[t.ntensors];
+
+	cr_assert_lt(t.ntensors, TENSORS_MAX);
+	memset(x, 0, sizeof(*x));
+	cr_assert_eq(sscanf(s, "%31s %lx %lu %lx %lu", x->sort, &x->storage, &x->bytes, &x->ptr,
+			    &x->len),
+		     5);
+	for (unsigned i = 0; i < t.ntensors; i++)
+		if (t.tensor[i].storage == x->storage) { /* two names of one; written counts */
+			if (!strcmp(x->sort, "out") && strcmp(t.tensor[i].sort, "out"))
+				snprintf(t.tensor[i].sort, sizeof(t.tensor[i].sort), "inout");
+			return;
+		}
+	if (!x->bytes)
+		return;
+	if (x->bytes < 64u << 20)
+		x->seen = calloc(1, x->bytes);
+	t.ntensors++;
+}
+
+static void launch_line(char *s, unsigned times)
+{
+	static unsigned char params[PARAMS_MAX];
+	struct krt_kernels_launch l = {.params = params};
+	const struct krt_kernels_line *line;
+	unsigned id = (unsigned)strtoul(s, &s, 10), g[6];
+	int n;
+	enum krt_kernels_result r;
+
+	cr_assert_lt(id, KERNELS_MAX);
+	t.k = &t.kernel[id];
+	cr_assert(t.k->name);
+	l.param = t.k->param;
+	l.nparams = t.k->nparams;
+	cr_assert_eq(sscanf(s, " %u,%u,%u,%u,%u,%u %zu%n", &g[0], &g[1], &g[2], &g[3], &g[4],
+			    &g[5], &l.len, &n),
+		     7);
+	s += n;
+	cr_assert_leq(l.len, sizeof(params));
+	memset(params, 0, l.len);
+	for (unsigned i = 0; i < 3; i++) {
+		l.grid[i] = g[i];
+		l.block[i] = g[i + 3];
+	}
+	while (*s == ' ') {
+		uint64_t off = strtoull(s + 1, &s, 16), v;
+
+		cr_assert_eq(*s, '=');
+		v = strtoull(s + 1, &s, 16);
+		cr_assert_lt(off, l.len);
+		memcpy(params + off, &v, l.len - off < 8 ? l.len - off : 8);
+	}
+	t.exact = true;
+	t.loose = false;
+	t.accesses = 0;
+	line = krt_kernels_find(t.f, t.k->name, l.param, l.nparams);
+	if (t.show)
+		printf("   %s:%u %s: line %s:%u %s\n", t.file, t.number, t.op,
+		       line ? krt_kernels_source(line) : "-", line ? krt_kernels_number(line) : 0,
+		       t.k->name);
+	r = line ? krt_kernels_eval(line, &l, judge, NULL) : KRT_KERNELS_NO_LINE;
+	t.launches += times;
+	if (r == KRT_KERNELS_USELESS)
+		cr_expect(false, "%s:%u: %s: %s: %s:%u: %s", t.file, t.number, t.op, t.k->name,
+			       krt_kernels_source(line), krt_kernels_number(line),
+			       krt_kernels_why(line, &l));
+	if (r == KRT_KERNELS_DECLARED)
+		t.declared += times;
+	if (r == KRT_KERNELS_DECLARED && t.exact)
+		t.certain += times;
+	else
+		t.inexact = true;
+	if (t.show)
+		printf("      %s\n", r != KRT_KERNELS_DECLARED ? "UNKNOWN" : t.exact ? "certain" : "partly");
+}
+
+static void read_launches(const char *file)
+{
+	static char buf[1 << 20];
+	FILE *in;
+	char path[4096], err[256];
+
+	memset(&t, 0, sizeof(t));
+	t.show = getenv("KRT_SHOW") != NULL;
+	cr_assert(krt_kernels_ship(&t.f, err, sizeof(err)), "%s", err);
+	snprintf(path, sizeof(path), "%s/%s", LAUNCHES, file);
+	in = fopen(path, "re");
+	cr_assert(in, "%s", path);
+	t.file = file;
+	while (fgets(buf, sizeof(buf), in)) {
+		unsigned times;
+		int n;
+
+		t.number++;
+		if (!strncmp(buf, "K ", 2))
+			kernel_line(buf + 2);
+		else if (!strncmp(buf, "T ", 2))
+			tensor_line(buf + 2);
+		else if (!strncmp(buf, "L ", 2))
+			launch_line(buf + 2, 1);
+		else if (sscanf(buf, "N %u %n", &times, &n) == 1)
+			launch_line(buf + n, times);
+		else if (!strncmp(buf, "O ", 2)) {
+			close_op();
+			snprintf(t.op, sizeof(t.op), "%.*s", (int)strcspn(buf + 2, "\n"), buf + 2);
+		} else
+			cr_assert_eq(*buf, '#', "%s:%u", file, t.number);
+	}
+	close_op();
+	fclose(in);
+	krt_kernels_free(t.f);
+	for (unsigned i = 0; i < KERNELS_MAX; i++) {
+		free(t.kernel[i].name);
+		free(t.kernel[i].param);
+	}
+	printf("%s: %u launches, %u declared, %u certain; %u operators covered\n", file, t.launches,
+	       t.declared, t.certain, t.covered);
+}
+
+Test(shipped, operators)
+{
+	read_launches("pytorch-2.11-operators.txt");
+}
+
+Test(shipped, training)
+{
+	read_launches("pytorch-2.11-training.txt");
+}
