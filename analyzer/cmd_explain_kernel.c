@@ -258,7 +258,7 @@ static void flow(const struct krt_known_kernel *k)
 
 		if (nothing(s))
 			continue;
-		word(s->param, s->offset, s->size != 8, name, sizeof(name));
+		word(s->param, s->offset, s->size > 8, name, sizeof(name));
 		printf("  %-13s %s: %s", "", name, s->tensor_map ? "tensor map: "
 					       : s->texture  ? "texture: "
 					       : s->surface  ? "surface: "
@@ -272,7 +272,7 @@ static void flow(const struct krt_known_kernel *k)
 	}
 	for (uint32_t i = 0; i < f->nslots; i++)
 		if (nothing(&f->slots[i])) {
-			word(f->slots[i].param, f->slots[i].offset, f->slots[i].size != 8, name, sizeof(name));
+			word(f->slots[i].param, f->slots[i].offset, f->slots[i].size > 8, name, sizeof(name));
 			printf(unused ? ", %s" : "                %s", name);
 			unused = true;
 		}
@@ -369,7 +369,7 @@ static void launch(const struct krt_known_launch *l)
 			continue;
 		}
 		if (a->from_param)
-			word(a->param, a->offset, a->within != 8 && a->within, name, sizeof(name));
+			word(a->param, a->offset, a->within > 8, name, sizeof(name));
 		printf("    %-12s %-7s %s%s%s  (%s)\n", name, a->kind, sure[a->sure],
 		       *sure[a->sure] ? " " : "", a->where ? a->where : "?", a->know);
 	}

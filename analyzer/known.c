@@ -126,7 +126,9 @@ static char *where(struct krt_known *k, struct krt_engine *e, const struct krt_k
 			put(text, sizeof(text), " of pool \"%s\"", b->pool->name);
 		put(text, sizeof(text), ", %" PRIu64 " bytes", b->size);
 	} else if (m) {
-		krt_buffer_of(e, m, from, end, &buffer);
+		uint64_t shift = a->mem && m->kind != KRT_MEM_ARRAY ? m->node.key : 0;
+
+		krt_buffer_of(e, m, from + shift, end + shift, &buffer);
 		krt_buffer_text(&buffer, name, sizeof(name));
 		put(text, sizeof(text), " of %s%s, %" PRIu64 " bytes", m->freed.seq ? "freed " : "", name,
 		    m->size);

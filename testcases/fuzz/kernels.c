@@ -230,7 +230,12 @@ static void files(void)
 	static const char good[] =
 		"# c\nkernel f: arg 1 read [0, 4*(arg0+blockx)-1), arg 3.8 write [arg3.16:4, gridx/2), ignore\n"
 		"kernel \"g h\": arg 2 atomic [0x10, 0x20)\\\n, arg 0 read\nkernel *: ignore\n";
+	static const char more[] =
+		"names S: vectorized*, f\ntable T: 1, 2, 4\nsize \"float\", \"int\": 4\nfunctor \"*add*\": 4 (4, 4)\n"
+		"kernel \"void at::native::@S<$N, $F, $A>(*\" (4, *, ...): let n = arg0, for i in 0..arity($F) { arg 2.(8*i) "
+		"read [0, n*argument($F, i)) }, if n > 3 { arg 2.0 write [0, n*result($F)) } else { arg 2 may write }\n";
 
+	keep(more, sizeof(more) - 1);
 	keep(good, sizeof(good) - 1);
 	each_file("testcases/harness/kernels.txt", by_lines);
 	each_file("rules/kernels/*", by_lines);
@@ -473,7 +478,12 @@ static const char *const name_words[] = {
 static const char *const file_words[] = {
 	"kernel ", "arg ", "arg 1", "read", "write", "atomic", "ignore", "atomic-ok", "sync-by-memory", "[0, ", ")", "(",
 	"((((((((", "4*", "+", "-", "/", "gridx", "blockz", ".8", ":4", "0x", "18446744073709551615", "\"", "*", "?", "\\\n",
-	"\n", "#", ", ", ": ", " ", "arg0", "arg2.4:4", "if ", "size", "params", NULL,
+	"\n", "#", ", ", ": ", " ", "arg0", "arg2.4:4", "may ", "read+write", "within [0, 4)", "each 8 in 0..3 (4 by 16)",
+	"for i in 0..arg0 { ", "for i in 0..9 { for j in 0..i { ", "} ", "if arg1 { ", "} else { ", "let v = ", "v", "i",
+	"min(", "max(", "sizeof($X)", "sizeof($X, 1)", "sizeof(arg1)", "result($X)", "argument($X, 0)", "arity($X)", "$X",
+	"$_", "$X...", "@S", "names S: f, g*\n", "table T: 1, 2, 3\n", "T[1]", "T[", "size \"float\": 4\n",
+	"functor \"f\": 4 (4, 4)\n", "functor \"$F<$X>\": 4 ($X...)\n", "?", "%", "==", "<", ">=", "arg0.(i*8):8",
+	"(8, *, 4, ...)", "\"void at::native::*<$N, $F, $A>(*\"", "\"f\"", "..", NULL,
 };
 
 static const struct target targets[] = {

@@ -172,7 +172,7 @@ ptx_now() {
 	local name=$1 pattern=$2 out=$W/$n bad
 	shift 3
 	timeout 280 "$K" record -o "$out.krt" -- "$@" >"$out.out" 2>"$out.err"
-	"$K" explain-kernel --list "$pattern" "$out.krt" >"$out.own" 2>>"$out.err"
+	"$K" explain-kernel --list "$pattern" "$out.krt" 2>>"$out.err" | grep '^ *[0-9]' >"$out.own"
 	"$K" explain-kernel "$pattern" "$out.krt" >"$out.explained" 2>>"$out.err"
 	bad=$(grep -vc ' ptx-' "$out.own")
 	if [ -s "$out.own" ] && [ "$bad" = 0 ]; then line "$name" ok "$(wc -l <"$out.own") kernels; $(tail -n 1 "$out.out")"

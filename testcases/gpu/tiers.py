@@ -26,9 +26,9 @@ for t, n in tiers.items():
         print("      %-16s %6d  %5.1f %%" % (t, n, 100 * n / total))
 rest = []
 for l in open(kernels):
-    w = l.split(None, 2)
-    if len(w) == 3 and w[0].isdigit() and not all(t.split(":")[0] in CERTAIN for t in w[1].split(",")):
-        rest.append((int(w[0]), w[1], w[2].strip()))
+    w = l.split(None, 3)  # launches, nodes, tiers, name
+    if len(w) == 4 and w[0].isdigit() and not all(t.split(":")[0] in CERTAIN for t in w[2].split(",")):
+        rest.append((int(w[0]), w[2], w[3].strip()))
 for n, t, k in sorted(rest, reverse=True)[:12]:
-    print("      %6d %-12s %s" % (n, t, k[:110]))
+    print("      %6d %-12s %s" % (n, t, k[:150]))
 sys.exit(0 if ok else 1)
