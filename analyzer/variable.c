@@ -12,8 +12,10 @@
  * itself may end without it (a context is reset) and is found by its address.
  */
 #include "engine_int.h"
+#include "demangle.h"
 #include "ptx/flow.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define FIRST KRT_VARIABLE_BASE
@@ -102,6 +104,31 @@ static void keep(struct krt_engine *e, struct krt_loaded *l, const struct key *k
 	v->serial = m->serial;
 }
 
+/*
+ * What the program calls it.  nvcc gives variables of internal linkage a prefix
+ * where files are linked: __nv_static_18__3b97778c_4_s_cu_a_NAME, 18 bytes between.
+ */
+static void set_name(struct krt_engine *e, const struct krt_mem *m, const char *name, size_t len)
+{
+	static const char prefix[] = "__nv_static_";
+	char buf[KRT_VARIABLE_NAME + 1], *plain = buf, *end, *readable;
+	unsigned long skip;
+
+	if (!len || len > KRT_VARIABLE_NAME)
+		return;
+	memcpy(buf, name, len);
+	buf[len] = 0;
+	if (!strncmp(buf, prefix, sizeof(prefix) - 1)) {
+		skip = strtoul(buf + sizeof(prefix) - 1, &end, 10);
+		if (*end == '_' && skip < strlen(end) && end[1 + skip] == '_' && end[2 + skip])
+			plain = end + 2 + skip;
+	}
+	readable = krt_demangle(plain);
+	krt_name_set(&e->mem, m->node.key, m->size, readable ? readable : plain,
+		     strlen(readable ? readable : plain));
+	free(readable);
+}
+
 static struct krt_mem *add(struct krt_engine *e, const struct krt_loaded *l, uint64_t addr,
 			   uint64_t size, enum krt_mem_kind kind, struct krt_mem *same,
 			   const char *name, size_t len)
@@ -116,7 +143,7 @@ static struct krt_mem *add(struct krt_engine *e, const struct krt_loaded *l, uin
 		m->made = l->made;
 		m->handle = l->handle;
 	}
-	krt_name_set(&e->mem, addr, size, name, len);
+	set_name(e, m, name, len);
 	return m;
 }
 

@@ -94,6 +94,33 @@ Test(variable, one_for_each_load_and_name)
 	cr_assert_null(of(0x12, 0xc0, VAR("x", .size = 64)));
 }
 
+Test(variable, names_as_the_program_has_them)
+{
+	static const struct {
+		const char *symbol, *name;
+	} row[] = {
+		{"counter", "counter"},
+		{"_ZN5stats5totalE", "stats::total"},
+		{"__nv_static_18__3b97778c_4_s_cu_a_hidden", "hidden"},
+		{"__nv_static_18__3b97778c_4_s_cu_a__ZN27_INTERNAL_3b97778c_4_s_cu_a29_GLOBAL__N__3b97778c_4_s_cu_a4anonE",
+		 "_INTERNAL_3b97778c_4_s_cu_a::(anonymous namespace)::anon"},
+		{"__nv_static_18__3b97778c_4_s_cu_a_", "__nv_static_18__3b97778c_4_s_cu_a_"},
+		{"__nv_static_99999999999999999999_x", "__nv_static_99999999999999999999_x"},
+		{"__nv_static_18446744073709551615_x_y", "__nv_static_18446744073709551615_x_y"},
+		{"__nv_static_x", "__nv_static_x"},
+		{"__nv_static_", "__nv_static_"},
+		{"_Z", "_Z"},
+	};
+
+	load(0x10);
+	call(&w, cuCtxSetCurrent, A(0xc0));
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct krt_mem *m = of(0x10, 0xc0, VAR(row[i].symbol, .size = 4));
+
+		cr_assert_str_eq(krt_name_at(&w.e->mem, m->node.key), row[i].name);
+	}
+}
+
 Test(variable, an_address_leads_to_the_same_memory)
 {
 	struct krt_mem *a, *b, *m;
