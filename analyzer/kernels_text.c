@@ -55,11 +55,11 @@ static void part(struct parser *p, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Blanks, comments, and line ends that a backslash, a block or ( ) hide; no other line end. */
+/* Blanks, comments, and line ends that a backslash or a block hides; no other line end. */
 static void skip(struct parser *p)
 {
 	for (; p->p < p->end; p->p++) {
-		if (*p->p == '\n' && (p->blocks || p->depth)) {
+		if (*p->p == '\n' && p->blocks) {
 			p->line++;
 		} else if (*p->p == '\\' && p->p + 1 < p->end && p->p[1] == '\n') {
 			p->p++;
@@ -454,7 +454,6 @@ static bool product(struct parser *p)
 			i.op = KRT_K_MOD;
 		else if (!symbol(p, '*'))
 			return true;
-		lines(p);
 		if (!factor(p) || !emit(p, i))
 			return false;
 	}
@@ -471,7 +470,6 @@ static bool sum(struct parser *p)
 			i.op = KRT_K_SUB;
 		else if (!symbol(p, '+'))
 			return true;
-		lines(p);
 		if (!product(p) || !emit(p, i))
 			return false;
 	}
@@ -492,7 +490,6 @@ static bool expr(struct parser *p)
 		if ((size_t)(p->end - p->p) < n || memcmp(p->p, compare[i].text, n))
 			continue;
 		p->p += n;
-		lines(p);
 		return sum(p) && emit(p, (struct krt_k_item){.op = (uint8_t)compare[i].op});
 	}
 	return true;
@@ -523,7 +520,6 @@ static bool range(struct parser *p, struct krt_k_prog *from, struct krt_k_prog *
 		return false;
 	if (!symbol(p, ','))
 		return fail(p, "a range is [FROM, TO): a comma is expected, not %s", here(p, buf));
-	lines(p);
 	if (!expression(p, to))
 		return false;
 	return symbol(p, ')') ||
@@ -931,7 +927,7 @@ static bool kernel(struct parser *p, struct krt_kernels_file *f)
 	l->nlayout = -1;
 	*f->end = l;
 	f->end = &l->next;
-	p->nstmt = p->naccesses = p->blocks = p->nvars = p->depth = 0;
+	p->nstmt = p->naccesses = p->blocks = p->nvars = 0;
 	if (line_of(p, l))
 		return true;
 	free_stmts(p->stmt, p->nstmt);

@@ -44,6 +44,11 @@ struct krt_tls {
 	struct krt_thread *thread;
 	uint64_t session;          /* thread belongs to this attach; a fork child starts anew */
 	bool busy;                 /* in the recorder itself: a signal handler on another stack must not enter it */
+	/* library_call.c */
+	uint8_t groups;            /* NCCL groups open, one in another */
+	uint16_t group, calls;     /* the last of these groups, of library calls: numbers */
+	uint16_t inside;           /* the library call that runs, 0: none, or it was not recorded */
+	void *library;             /* it, on this stack */
 	void *hostfn;              /* hostfn.c: the innermost host function on this stack */
 };
 extern __thread struct krt_tls krt_tls __attribute__((tls_model("initial-exec")));

@@ -12,6 +12,7 @@
  * out of lanes, .lane0 lane 0, .intern the tables' inserts; look-ups take none.
  */
 #include "lane.h"
+#include "library.h"
 #include "modules.h"
 #include "process.h"
 #include "unwinder.h"
@@ -121,7 +122,7 @@ int krt_record_open(const char *dir)
 	next_serial = 0;
 	p->version = KRT_TRACE_VERSION;
 	p->size = (uint32_t)size;
-	p->api_hash = krt_api_hash();
+	p->api_hash = krt_tables_hash();
 	p->pid = (int32_t)syscall(SYS_getpid);
 	p->ppid = (int32_t)syscall(SYS_getppid);
 	p->start_ns = start;
