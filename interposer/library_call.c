@@ -195,7 +195,7 @@ static void fft_words(const struct krt_library_call *c, const struct krt_lib_fn 
 	}
 }
 
-static bool record(const struct krt_library_call *c, const struct krt_lib_fn *f)
+static bool record(const struct krt_library_call *c, const struct krt_lib_fn *f, unsigned group)
 {
 	uint64_t words[KRT_LIB_MAX_WORDS], *w = words + f->argc;
 	unsigned n = f->argc + krt_lib_words(f);
@@ -212,7 +212,7 @@ static bool record(const struct krt_library_call *c, const struct krt_lib_fn *f)
 		break;
 	case KRT_LIBRARY_NCCL:
 		nccl_words(c, f, w);
-		w[KRT_LIB_GROUP] = krt_tls.groups ? krt_tls.group : 0;
+		w[KRT_LIB_GROUP] = group;
 		break;
 	case KRT_LIBRARY_CUFFT:
 		fft_words(c, f, w);
@@ -225,19 +225,29 @@ static bool record(const struct krt_library_call *c, const struct krt_lib_fn *f)
 
 /* ---- calls ---- */
 
-bool krt_library_begin(struct krt_library_call *c)
+static struct krt_thread *this_thread(void)
 {
-	const struct krt_lib_fn *f = &krt_lib_fn[c->id];
 	struct krt_tls *tls = &krt_tls;
-	int saved;
+	struct krt_thread *t = NULL;
 
-	if (tls->library && (char *)c < (char *)tls->library)
-		return false;
-	tls->inside = 0; /* what a jump out of an earlier call left */
-	tls->library = NULL;
-	c->outermost = false;
-	switch (f->kind) {
-	case KRT_LIB_GROUP_START: /* it may begin before the recording does */
+	if (krt_attached() && krt_opt.libs && !tls->busy) {
+		tls->busy = true;
+		t = krt_thread();
+		tls->busy = false;
+	}
+	return t;
+}
+
+/* Places on one stack are compared by their low halves. */
+static uint32_t place_of(const struct krt_library_call *c)
+{
+	return (uint32_t)(uintptr_t)c | 1;
+}
+
+/* Told after success, by who is not inside another call. */
+static bool is_fact(unsigned kind)
+{
+	switch (kind) {
 	case KRT_LIB_WORKSPACE:
 	case KRT_LIB_NO_WORKSPACE:
 	case KRT_LIB_FFT_PLAN:
@@ -245,20 +255,38 @@ bool krt_library_begin(struct krt_library_call *c)
 	case KRT_LIB_FFT_BLIND:
 	case KRT_LIB_FFT_FORGET:
 		return true;
-	case KRT_LIB_GROUP_END:
-		if (tls->groups != 1)
-			return true;
-		break;
+	default:
+		return false;
 	}
-	if (!krt_attached() || !krt_opt.libs)
-		return f->kind == KRT_LIB_GROUP_END;
+}
+
+bool krt_library_begin(struct krt_library_call *c)
+{
+	const struct krt_lib_fn *f = &krt_lib_fn[c->id];
+	struct krt_tls *tls = &krt_tls;
+	struct krt_thread *t;
+	int saved;
+
+	if (tls->library && (int32_t)(place_of(c) - tls->library) < 0)
+		return false;
+	tls->inside = 0; /* what a jump out of an earlier call left */
+	tls->library = 0;
+	c->outermost = false;
+	if (is_fact(f->kind))
+		return true;
 	saved = errno;
-	if (!++tls->calls)
-		tls->calls = 1;
-	tls->library = c; /* what the questions call is not the program's */
-	tls->inside = tls->calls;
+	t = this_thread();
+	errno = saved;
+	if (!t)
+		return false;
+	if (f->kind == KRT_LIB_GROUP_START || (f->kind == KRT_LIB_GROUP_END && t->groups != 1))
+		return true;
+	if (!++t->calls)
+		t->calls = 1;
+	tls->library = place_of(c); /* what the questions call is not the program's */
+	tls->inside = t->calls;
 	c->outermost = true;
-	if (!record(c, f))
+	if (!record(c, f, t->groups ? t->group : 0))
 		tls->inside = 0;
 	errno = saved;
 	return true;
@@ -267,17 +295,19 @@ bool krt_library_begin(struct krt_library_call *c)
 int krt_library_end(struct krt_library_call *c, int result)
 {
 	const struct krt_lib_fn *f = &krt_lib_fn[c->id];
-	struct krt_tls *tls = &krt_tls;
+	struct krt_thread *t;
 	int saved = errno;
 
 	switch (f->kind) {
 	case KRT_LIB_GROUP_START:
-		if (!result && !tls->groups++ && !++tls->group)
-			tls->group = 1;
+		t = this_thread();
+		if (t && !result && !t->groups++ && !++t->group)
+			t->group = 1;
 		break;
 	case KRT_LIB_GROUP_END:
-		if (tls->groups)
-			tls->groups--;
+		t = this_thread();
+		if (t && t->groups)
+			t->groups--;
 		break;
 	case KRT_LIB_WORKSPACE:
 		if (!result)
@@ -287,17 +317,14 @@ int krt_library_end(struct krt_library_call *c, int result)
 		if (!result)
 			workspace_set(c->args[0], 0, 0);
 		break;
-	case KRT_LIB_FFT_PLAN:
-	case KRT_LIB_FFT_AREA:
-	case KRT_LIB_FFT_BLIND:
-	case KRT_LIB_FFT_FORGET:
-		if (!result && krt_attached() && krt_opt.libs)
-			record(c, f);
+	default:
+		if (is_fact(f->kind) && !result && this_thread())
+			record(c, f, 0);
 		break;
 	}
 	if (c->outermost) {
-		tls->library = NULL;
-		tls->inside = 0;
+		krt_tls.library = 0;
+		krt_tls.inside = 0;
 	}
 	errno = saved;
 	return result;

@@ -496,6 +496,7 @@ static struct krt_thread *thread_enter(int32_t tid)
 	krt_ranges_reset(t);
 	t->stack_low = t->stack_high = 0;
 	t->stack_looks = 0;
+	t->calls = t->group = t->groups = 0;
 	__atomic_store_n(&t->slot->tid, tid, __ATOMIC_RELEASE);
 	return t;
 }
