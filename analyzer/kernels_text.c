@@ -26,6 +26,7 @@ struct parser {
 	/* the expression being read */
 	struct krt_k_item item[KRT_K_ITEMS];
 	unsigned n, depth;
+	unsigned open; /* other parentheses */
 	char what[48]; /* which part of the line */
 };
 
@@ -55,11 +56,11 @@ static void part(struct parser *p, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Blanks, comments, and line ends that a backslash or a block hides; no other line end. */
+/* Blanks, comments, and line ends that a backslash, a block or ( ) hide; no other line end. */
 static void skip(struct parser *p)
 {
 	for (; p->p < p->end; p->p++) {
-		if (*p->p == '\n' && p->blocks) {
+		if (*p->p == '\n' && (p->blocks || p->depth || p->open)) {
 			p->line++;
 		} else if (*p->p == '\\' && p->p + 1 < p->end && p->p[1] == '\n') {
 			p->p++;
@@ -454,6 +455,7 @@ static bool product(struct parser *p)
 			i.op = KRT_K_MOD;
 		else if (!symbol(p, '*'))
 			return true;
+		lines(p);
 		if (!factor(p) || !emit(p, i))
 			return false;
 	}
@@ -470,6 +472,7 @@ static bool sum(struct parser *p)
 			i.op = KRT_K_SUB;
 		else if (!symbol(p, '+'))
 			return true;
+		lines(p);
 		if (!product(p) || !emit(p, i))
 			return false;
 	}
@@ -490,6 +493,7 @@ static bool expr(struct parser *p)
 		if ((size_t)(p->end - p->p) < n || memcmp(p->p, compare[i].text, n))
 			continue;
 		p->p += n;
+		lines(p);
 		return sum(p) && emit(p, (struct krt_k_item){.op = (uint8_t)compare[i].op});
 	}
 	return true;
@@ -520,6 +524,7 @@ static bool range(struct parser *p, struct krt_k_prog *from, struct krt_k_prog *
 		return false;
 	if (!symbol(p, ','))
 		return fail(p, "a range is [FROM, TO): a comma is expected, not %s", here(p, buf));
+	lines(p);
 	if (!expression(p, to))
 		return false;
 	return symbol(p, ')') ||
@@ -611,12 +616,14 @@ static bool access_of(struct parser *p, struct krt_k_stmt *s)
 		if (s->each == 2)
 			return fail(p, "more than two each");
 		s->each++;
+		p->open++;
 		if (!loop(p, &e[0], &e[1], &s->var) || !expect(p, '(') || !expression(p, &e[2]))
 			return false;
 		if (!word(p, "by"))
 			return fail(p, "\"by\" is expected behind a count");
 		if (!expression(p, &e[3]) || !expect(p, ')'))
 			return false;
+		p->open--;
 		p->nvars--;
 	}
 	return !s->each || !below(p, "times") || expression(p, &s->e[KRT_K_TIMES]);
@@ -927,7 +934,7 @@ static bool kernel(struct parser *p, struct krt_kernels_file *f)
 	l->nlayout = -1;
 	*f->end = l;
 	f->end = &l->next;
-	p->nstmt = p->naccesses = p->blocks = p->nvars = 0;
+	p->nstmt = p->naccesses = p->blocks = p->nvars = p->depth = p->open = 0;
 	if (line_of(p, l))
 		return true;
 	free_stmts(p->stmt, p->nstmt);
