@@ -30,6 +30,18 @@ bool krt_access_conflict(unsigned a, unsigned b)
 	return !(a == KRT_ACC_ATOMIC && b == KRT_ACC_ATOMIC);
 }
 
+enum krt_confidence krt_access_confidence(enum krt_sureness a, enum krt_sureness b)
+{
+	if (a == KRT_SURE_ALL && b == KRT_SURE_ALL)
+		return KRT_CERTAIN;
+	if (a == KRT_SURE_LIMIT || b == KRT_SURE_LIMIT)
+		return KRT_POSSIBLE;
+	if (a == KRT_SURE_ALL || b == KRT_SURE_ALL ||
+	    (a == KRT_SURE_SOME && b == KRT_SURE_SOME))
+		return KRT_LIKELY;
+	return KRT_POSSIBLE;
+}
+
 /* --- one range's accesses ---------------------------------------------------- */
 
 static void drop_write(struct krt_heap *h, struct krt_range *r)
@@ -75,18 +87,31 @@ static bool push_read(struct krt_heap *h, struct krt_range *r, const struct krt_
 	return true;
 }
 
+#define PATTERNS_MAX 16 /* accesses with gaps of one domain, kind and range */
+
 /*
  * The same domain's access of the same kind is replaced: the newer one is ordered
- * after it.  (What is put into `past` does not come in that order.)
+ * after it.  (What is put into `past` does not come in that order.)  One with other
+ * gaps says nothing of its bytes; of too many such the oldest goes.
  */
 static bool put_read(struct krt_heap *h, struct krt_range *r, const struct krt_access *a)
 {
+	struct krt_access *oldest = NULL;
+	unsigned others = 0;
+
 	for (uint32_t i = 0; i < r->reads; i++) {
 		struct krt_access *old = &r->read[i];
 
-		if (old->kind != a->kind || old->know != a->know ||
+		if (old->kind != a->kind || old->know != a->know || old->sure != a->sure ||
 		    krt_op_domain(old->op) != krt_op_domain(a->op))
 			continue;
+		if (old->pattern != a->pattern) {
+			others++;
+			if (old->pattern &&
+			    (!oldest || krt_op_epoch(old->op) < krt_op_epoch(oldest->op)))
+				oldest = old;
+			continue;
+		}
 		if (krt_op_epoch(old->op) > krt_op_epoch(a->op))
 			return true;
 		krt_op_ref(a->op);
@@ -94,7 +119,12 @@ static bool put_read(struct krt_heap *h, struct krt_range *r, const struct krt_a
 		*old = *a;
 		return true;
 	}
-	return push_read(h, r, a);
+	if (others < PATTERNS_MAX || !oldest)
+		return push_read(h, r, a);
+	krt_op_ref(a->op);
+	krt_op_unref(h, oldest->op);
+	*oldest = *a;
+	return true;
 }
 
 static struct krt_range *new_range(struct krt_heap *h, struct krt_ranges *m, uint64_t from,
@@ -275,6 +305,7 @@ static bool same(const struct krt_access *a, const struct krt_access *b)
 {
 	return a->op == b->op && (!a->op || (a->kind == b->kind && a->know == b->know &&
 					     a->item == b->item && a->mapping == b->mapping &&
+					     a->sure == b->sure && a->pattern == b->pattern &&
 					     a->owner == b->owner));
 }
 

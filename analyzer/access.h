@@ -5,7 +5,8 @@
  *
  * Every space keeps three such maps.  `sure` holds accesses that happened; a
  * write there replaces what the range held.  `may` holds accesses that may have
- * happened: there nothing replaces anything but the same domain's older access.
+ * happened, or of which only some bytes did: there nothing replaces anything but
+ * the same domain's older access of the same sort and gaps.
  * What is in `may` never touches `sure`.  `past` holds what former owners of the
  * bytes did, both sorts, and works like `may` (pool.c).
  *
@@ -21,6 +22,7 @@
 #include "heap.h"
 #include "order.h"
 #include "tree.h"
+#include "../rules/finding.h"
 
 enum krt_access_kind {
 	KRT_ACC_READ = 1 << 0,
@@ -50,7 +52,14 @@ enum krt_sureness {
 	KRT_SURE_ALL,  /* every one of them */
 	KRT_SURE_SOME, /* none outside; inside, it depends on data which, or whether at all */
 	KRT_SURE_FROM, /* where it begins is known, not how far it goes */
+	KRT_SURE_WITHIN, /* as SOME, but which bytes inside was not computed */
+	KRT_SURE_LIMIT,	 /* the same, and the range is too wide to be a reason by itself */
 };
+/*
+ * How sure is it that two accesses of kernels (or one and a call's), whose bytes
+ * meet as far as they are known, touch a byte both?
+ */
+enum krt_confidence krt_access_confidence(enum krt_sureness a, enum krt_sureness b);
 
 struct krt_fgroup;
 struct krt_shadow;
@@ -63,6 +72,8 @@ struct krt_access {
 	uint16_t item;		/* which copy of a batch */
 	uint8_t kind;		/* enum krt_access_kind, one bit */
 	uint8_t know;		/* enum krt_knowledge */
+	uint8_t sure;		/* enum krt_sureness; in `sure` ALL */
+	uint16_t pattern;	/* gaps in it: id of pattern.h, 0: none */
 };
 
 struct krt_range {

@@ -19,7 +19,6 @@
  *   rights.c  who may use what: contexts, devices, refused calls
  *   unfinished.c   copies that nothing waited for, exports to other processes
  *   library.c    calls of cuBLAS, NCCL, ... and the launches inside them
- *   library_ranges.c  which bytes such a call reads and writes
  *   shadow.c     pointers in device memory, as small copies put them there
  *   variable.c   module variables as memory
  *   descriptor.c tensor maps, textures and surfaces
@@ -82,7 +81,6 @@ struct krt_lane {
 	struct krt_path path;
 	struct krt_lane_hot hot;
 	struct krt_lane_pace *pace; /* NULL: no device times */
-	struct krt_library_lane *library; /* library.c; NULL: it called none */
 };
 
 /* A hazard of the call in hand, or of one pair of operations. */
@@ -93,6 +91,7 @@ struct krt_pair {
 	struct krt_op_info *cur, *prev; /* counted; prev NULL: none */
 	const char *cur_what, *prev_what;
 	uint8_t cur_know, prev_know;
+	uint8_t cur_sure, prev_sure; /* enum krt_sureness */
 	const struct krt_mem *mem; /* NULL: none; alive until the pairs are flushed */
 	struct krt_block *owner;   /* counted; former owner of the bytes, NULL: none */
 	uint64_t from, end;	   /* addresses shared; equal: not known */
@@ -183,6 +182,7 @@ struct krt_engine {
 	struct krt_order *order;
 	struct krt_objects obj;
 	struct krt_memory mem;
+	struct krt_patterns patterns;
 	struct krt_coverage cov;
 	uint64_t records, bytes, malformed;
 	bool initialised, finished, exiting,
@@ -227,8 +227,6 @@ struct krt_engine {
 	uint64_t pools_may;	       /* devices that some pool not seen at birth was opened to */
 	struct krt_op_info *bad_image; /* the first load that no later one made good */
 	int bad_result;
-
-	struct krt_library_plan *fft_plans; /* library.c */
 
 	struct krt_loaded *loaded; /* loaded.c */
 	struct krt_func_origin *origins;
@@ -331,6 +329,9 @@ struct krt_touch {
 	enum krt_knowledge know;
 	uint16_t item;
 	enum krt_sem_read read[KRT_VIEWS]; /* a source that is not read in stream order */
+	enum krt_sureness sure;
+	uint16_t pattern; /* gaps between the bytes, in keys */
+	bool held;	  /* a kernel's: the pointer lies inside a larger parameter */
 	bool forget;			   /* judged, but not remembered: consumed by the call */
 	const struct krt_mem *only; /* what lies outside is left alone (it is out of bounds) */
 };
@@ -338,10 +339,13 @@ struct krt_touch {
 /* Rows and slices without gaps become one. */
 void krt_shape_join(struct krt_shape *s);
 void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s);
-/* A kernel's parameter holds `addr`; plain: the parameter is exactly that pointer;
- * list: it may be a list of addresses. */
-void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain,
-		       bool list);
+/* An access of a kernel as krt_kernel_accesses() tells it. */
+struct krt_kernel_access;
+void krt_touch_kernel(struct krt_engine *e, struct krt_op_info *op,
+		      const struct krt_kernel_access *a);
+/* What remains of a confidence where kernels may wait for each other through memory. */
+enum krt_confidence krt_sync_confidence(const struct krt_op_info *a, const struct krt_op_info *b,
+					enum krt_confidence c);
 /* The CPU reads or writes [addr, addr+len). */
 void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
 		    bool write);
@@ -379,14 +383,16 @@ struct krt_reuse {
 	struct krt_stream_info *stream; /* NULL: the host */
 	unsigned kind;			/* enum krt_access_kind */
 	enum krt_knowledge know;
+	enum krt_sureness sure;
+	uint16_t pattern;
 	const struct krt_touch *touch; /* NULL: in order of its stream, or the host */
 };
 /* It meets what former owners did in [from, end), keys of mem's space. */
 void krt_reuse_touch(struct krt_engine *e, const struct krt_reuse *r, struct krt_mem *mem,
 		     uint64_t from, uint64_t end);
-/* The same of a kernel that is given addr; plain: as a parameter of its own. */
+/* The same of a kernel that is given a->addr. */
 void krt_reuse_pointer(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-		       uint64_t addr, bool plain, bool list);
+		       const struct krt_kernel_access *a);
 /* For a sweep of a `past`: is the access over?  Else its owner's block is kept. */
 bool krt_past_settled(void *user, const struct krt_access *a);
 /* After all of them. */
@@ -440,19 +446,6 @@ struct krt_kernel_params {
 	bool known;
 	uint32_t grid[3], block[3], shared; /* shared: dynamic, bytes */
 };
-/* The parameters that a launch was given. */
-struct krt_kernel_params krt_launch_params(struct krt_engine *e, const struct krt_call *c);
-/* What told of a launch, the best that did. */
-enum krt_tier {
-	KRT_TIER_ANNOTATION,
-	KRT_TIER_KERNELS_FILE,
-	KRT_TIER_LIBRARY,
-	KRT_TIER_RANGE, /* PTX: of every pointer that the kernel uses its bytes */
-	KRT_TIER_ROLE,	/* PTX: of some only what for */
-	KRT_TIER_NAME,	/* const in the mangled name */
-	KRT_TIER_SCAN,
-	KRT_NR_TIERS
-};
 /* Who asks what a launch or a kernel node accesses, and more of the answer. */
 struct krt_kernel_ask {
 	const struct krt_call *call;	/* in hand */
@@ -465,6 +458,7 @@ struct krt_kernel_ask {
 	/* out */
 	uint32_t flags; /* KRT_FLOW_* of ptx/flow.h; 0 without PTX */
 	bool opaque;	/* of whose parameters, or pointers in memory, something was not told */
+	bool wild;	/* it may write where nothing told of it */
 };
 /*
  * Calls ask->fn for every access, by the first tier that tells; a better tier's
@@ -769,11 +763,6 @@ void krt_loaded_free(struct krt_engine *e);
  */
 bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_kernel_fn *fn,
 			  void *user);
-/* A record of such a call. */
-void krt_library_op(struct krt_engine *e, const struct krt_call *c);
-/* The lane is another thread's from here on. */
-void krt_library_thread(struct krt_lane *lane);
-void krt_library_free(struct krt_engine *e);
 
 /* --- shadow.c ---------------------------------------------------------------- */
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel launches.  What a launch touches is known in tiers, the first that
- * applies: what the program declared (krtsan_access), what a kernels file says,
- * the pointers among its parameters.  Declared access is exact; a pointer tells
- * neither role nor extent.
+ * Kernel launches: which kernel with which parameters, on which stream, and what
+ * the program declared of it.  What it touches: kernel.c.
  */
 #include "engine_int.h"
 #include "../interposer/cuabi.h"
+#include "ptx/flow.h"
 
 #include <string.h>
 
@@ -120,11 +119,6 @@ static struct krt_kernel_params params_of(struct krt_engine *e, const struct krt
 	return p;
 }
 
-struct krt_kernel_params krt_launch_params(struct krt_engine *e, const struct krt_call *c)
-{
-	return params_of(e, c);
-}
-
 uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c)
 {
 	return params_of(e, c).kernel;
@@ -148,26 +142,17 @@ static uint64_t params_hash(const struct krt_kernel_params *p)
 struct on_op {
 	struct krt_engine *e;
 	struct krt_op_info *op;
+	struct krt_kernel_ask *ask;
 };
 
 static void touch_access(void *user, const struct krt_kernel_access *a)
 {
 	struct on_op *o = user;
-	struct krt_touch t = {
-		.op = o->op, .stream = o->op->stream, .kind = a->kind, .know = a->know};
-	struct krt_shape s = {.addr = a->addr,
-			      .width = a->len,
-			      .rows = 1,
-			      .pitch = a->len,
-			      .slices = 1,
-			      .slice_pitch = a->len};
 
-	if (a->len)
-		krt_touch_shape(o->e, &t, &s);
-	else
-		/* Beside numbers may lie what nobody wrote: addresses that the stack held. */
-		krt_touch_pointer(o->e, o->op, a->addr, a->know == KRT_KNOW_POINTER,
-				  !a->pure || a->within > KRT_LIST_FROM);
+	o->op->spins = o->ask->flags & KRT_FLOW_SPINS;
+	o->op->ordered = o->ask->flags & KRT_FLOW_ORDERED;
+	o->op->syncs = o->op->spins || o->op->ordered;
+	krt_touch_kernel(o->e, o->op, a);
 }
 
 static void spin(void *user, const struct krt_kernel_access *a)
@@ -184,35 +169,33 @@ static bool pointer_like(void *user, uint64_t v)
 	return krt_mem_at(&o->e->mem, v) || krt_mem_freed_at(&o->e->mem, v);
 }
 
-static bool layout_known(struct krt_engine *e, const struct krt_kernel_params *p)
-{
-	const struct krt_kernel_info *k = krt_kernel_get(&e->obj, p->kernel);
-
-	return k && p->known && k->nparams != KRT_PARAMS_UNKNOWN;
-}
-
 static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
 			 const struct krt_kernel_params *p)
 {
-	struct on_op o = {.e = e, .op = op};
+	struct krt_kernel_ask ask = {.call = c,
+				     .stream = op->stream,
+				     .ctx = op->stream->ctx,
+				     .use_up = true,
+				     .is_memory = pointer_like,
+				     .fn = touch_access};
+	struct on_op o = {.e = e, .op = op, .ask = &ask};
+	enum krt_tier tier;
 
+	ask.user = &o;
 	/* a flag that another stream sets may be what it waits for: given up quietly */
 	if (e->flags)
 		krt_kernel_scan(e, p, pointer_like, spin, &o);
-	if (krt_launch_declared(e, c, op->stream, true, touch_access, &o) ||
-	    krt_kernel_from_file(e, p, touch_access, &o)) {
-		e->cov.kernels_declared++;
-		return;
-	}
-	e->cov.kernels_unknown++;
-	if (!layout_known(e, p)) /* it may write anything */
+	tier = krt_kernel_accesses(e, p, &ask);
+	e->cov.launches_by[tier]++;
+	e->cov.kernels_declared += tier <= KRT_TIER_KERNELS_FILE;
+	e->cov.kernels_unknown += tier >= KRT_TIER_NAME;
+	if (ask.wild)
 		krt_shadow_forget(e);
-	krt_kernel_scan(e, p, pointer_like, touch_access, &o);
 }
 
 /* Blocks, and threads of a block. */
 struct launch_size {
-	uint32_t grid[3], block[3];
+	uint32_t grid[3], block[3], shared;
 };
 
 static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
@@ -238,6 +221,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	op->coop = coop;
 	memcpy(p.grid, size->grid, sizeof(p.grid));
 	memcpy(p.block, size->block, sizeof(p.block));
+	p.shared = size->shared;
 	touch_kernel(e, c, op, &p);
 	krt_op_unref(&e->heap, op);
 	krt_site_work(e, c, 0);
@@ -290,7 +274,8 @@ static void launch_ex(struct krt_engine *e, const struct krt_call *c)
 			before = krt_order_record(e->order, s->domain);
 	}
 	size = (struct launch_size){.grid = {cfg.gridDimX, cfg.gridDimY, cfg.gridDimZ},
-				    .block = {cfg.blockDimX, cfg.blockDimY, cfg.blockDimZ}};
+				    .block = {cfg.blockDimX, cfg.blockDimY, cfg.blockDimZ},
+				    .shared = cfg.sharedMemBytes};
 	launch(e, c, s, coop, &size);
 	for (uint32_t i = 0; before && attribute(c, i, &a); i++)
 		if (early_event(&a))
@@ -304,6 +289,7 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 {
 	enum { MAX = 64 };
 	struct krt_stream_info *s[MAX];
+	struct krt_kernel_ask none = {0};
 	CUDA_LAUNCH_PARAMS p;
 	uint32_t n = 0;
 
@@ -334,10 +320,13 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 			op->coop = true;
 			e->cov.launches++;
 			if (krt_launch_declared(e, c, s[i], true, touch_access,
-						&(struct on_op){.e = e, .op = op}))
+						&(struct on_op){.e = e, .op = op, .ask = &none})) {
+				e->cov.launches_by[KRT_TIER_ANNOTATION]++;
 				e->cov.kernels_declared++;
-			else
+			} else {
+				e->cov.launches_by[KRT_TIER_SCAN]++;
 				e->cov.kernels_unknown++;
+			}
 			krt_shadow_forget(e);
 			krt_op_unref(&e->heap, op);
 		}
@@ -347,7 +336,7 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 
 void krt_launch_op(struct krt_engine *e, const struct krt_call *c)
 {
-	struct launch_size size = {0};
+	struct launch_size size = {.shared = (uint32_t)c->shared};
 	struct krt_stream_info *s;
 
 	for (unsigned i = 0; i < 3; i++) {

@@ -38,6 +38,19 @@ bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev,
 	return false;
 }
 
+static bool is_race(unsigned rule)
+{
+	return rule == KRT_RULE_RACE_RAW || rule == KRT_RULE_RACE_WAR || rule == KRT_RULE_RACE_WAW;
+}
+
+/* Two kernels that meet in one buffer in more than one way have one order missing. */
+static bool same_hazard(const struct krt_pair *a, const struct krt_pair *b)
+{
+	return a->rule == b->rule ||
+	       (is_race(a->rule) && is_race(b->rule) && a->prev &&
+		a->cur->class == KRT_OPC_KERNEL && a->prev->class == KRT_OPC_KERNEL);
+}
+
 void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 {
 	struct krt_pair *q;
@@ -47,7 +60,7 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 		p->prev->told = true;
 	for (i = first_pair(e, p->prev); i; i = q->next) {
 		q = &e->pair[i];
-		if (q->rule != p->rule || q->mem != p->mem || q->cur != p->cur)
+		if (!same_hazard(q, p) || q->mem != p->mem || q->cur != p->cur)
 			continue;
 		if (p->from < p->end && (q->from >= q->end || p->confidence > q->confidence)) {
 			q->from = p->from;
@@ -57,9 +70,14 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 			q->end = p->end > q->end ? p->end : q->end;
 		}
 		if (p->confidence > q->confidence) {
+			q->rule = p->rule;
+			q->cur_what = p->cur_what;
+			q->prev_what = p->prev_what;
 			q->confidence = p->confidence;
 			q->cur_know = p->cur_know;
 			q->prev_know = p->prev_know;
+			q->cur_sure = p->cur_sure;
+			q->prev_sure = p->prev_sure;
 		}
 		if (p->view < q->view)
 			q->view = p->view;
@@ -126,23 +144,22 @@ const char *krt_know_text(unsigned know)
 	case KRT_KNOW_API:
 		return "api";
 	case KRT_KNOW_ANNOTATION:
-		return "annotation";
+		return krt_tier_text(KRT_TIER_ANNOTATION);
 	case KRT_KNOW_KERNELS_FILE:
-		return "kernels-file";
+		return krt_tier_text(KRT_TIER_KERNELS_FILE);
 	case KRT_KNOW_LIBRARY:
-		return "library-model";
+		return krt_tier_text(KRT_TIER_LIBRARY);
 	case KRT_KNOW_PTX:
-		return "ptx-range";
+		return krt_tier_text(KRT_TIER_RANGE);
 	case KRT_KNOW_ROLE:
-		return "ptx-role";
+		return krt_tier_text(KRT_TIER_ROLE);
 	case KRT_KNOW_NAME:
-		return "name-const";
+		return krt_tier_text(KRT_TIER_NAME);
 	case KRT_KNOW_POINTER:
-		return "scan";
 	case KRT_KNOW_WORD:
 	case KRT_KNOW_REACH:
 	case KRT_KNOW_START:
-		return "scan";
+		return krt_tier_text(KRT_TIER_SCAN);
 	}
 	return "api";
 }
@@ -379,7 +396,7 @@ static struct krt_found *admit(struct krt_engine *e, uint64_t key, enum krt_rule
 }
 
 static void side_of(struct krt_engine *e, const struct krt_op_info *op, const char *what,
-		    unsigned know, const struct krt_pair *p, struct krt_side *side,
+		    unsigned know, enum krt_sureness sure, const struct krt_pair *p, struct krt_side *side,
 		    struct krt_operation *out, char *api, size_t api_len, char *stream,
 		    size_t stream_len)
 {
@@ -395,6 +412,8 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD ||
 		     know == KRT_KNOW_REACH || know == KRT_KNOW_START;
 	side->word = know == KRT_KNOW_WORD || know == KRT_KNOW_START;
+	side->from = sure == KRT_SURE_FROM && !side->scan;
+	side->some = sure != KRT_SURE_ALL && !side->scan;
 	out->what = what;
 	out->api = take(e, side->api);
 	out->kernel = k ? take(e, k->name) : NULL;
@@ -528,10 +547,10 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	if (p->owner || p->rule == KRT_RULE_REUSE_RACE)
 		reuse_facts(p, b, &facts, home, sizeof(home));
 	f->f.fingerprint = print;
-	side_of(e, p->cur, p->cur_what, p->cur_know, p, &facts.cur, &f->f.current, cur_api,
+	side_of(e, p->cur, p->cur_what, p->cur_know, p->cur_sure, p, &facts.cur, &f->f.current, cur_api,
 		sizeof(cur_api), cur_stream, sizeof(cur_stream));
 	if (p->prev) {
-		side_of(e, p->prev, p->prev_what, p->prev_know, p, &facts.prev, &f->f.previous,
+		side_of(e, p->prev, p->prev_what, p->prev_know, p->prev_sure, p, &facts.prev, &f->f.previous,
 			prev_api, sizeof(prev_api), prev_stream, sizeof(prev_stream));
 		order_facts(e, p->cur, p->prev, &facts, other, sizeof(other));
 	}

@@ -201,10 +201,9 @@ static int by_place(const void *x, const void *y)
 #define CMP(F)                                                                                     \
 	if (a->F != b->F)                                                                          \
 	return a->F < b->F ? -1 : 1
+	CMP(kind); /* reads first, as in the kernel */
 	CMP(slot);
 	CMP(global);
-	CMP(site);
-	CMP(kind);
 	CMP(whole);
 	CMP(base);
 	CMP(must);
@@ -220,7 +219,7 @@ static int by_place(const void *x, const void *y)
 
 static bool same_group(const struct krt_flow_range *a, const struct krt_flow_range *b)
 {
-	return a->slot == b->slot && a->global == b->global && a->site == b->site && a->kind == b->kind &&
+	return a->slot == b->slot && a->global == b->global && a->kind == b->kind &&
 	       a->whole == b->whole && a->base == b->base;
 }
 
@@ -360,6 +359,7 @@ struct telling {
 	const struct krt_kernel_params *p;
 	const struct krt_kernel_info *k;
 	struct krt_kernel_ask *ask;
+	const struct krt_flow_info *info; /* of its PTX; NULL: there is none */
 	bool role_only; /* of something its bytes are not known */
 };
 
@@ -436,6 +436,25 @@ void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
 		scan_param(&t, i, 0);
 }
 
+struct extent {
+	uint64_t from, end;
+};
+
+/* What an address leads to; a hull may reach beyond a pool's block, a sure range does not. */
+static struct extent extent_of(const struct telling *t, uint64_t addr, bool must)
+{
+	const struct krt_mem *m = krt_mem_at(&t->e->mem, addr);
+	const struct krt_block *b = m && !must ? krt_block_at(&t->e->mem, addr) : NULL;
+
+	if (b)
+		return (struct extent){b->node.key, b->node.key + b->size};
+	if (!m)
+		m = krt_mem_freed_at(&t->e->mem, addr);
+	if (!m || !m->size) /* a graph's own: who asks knows */
+		return (struct extent){0, UINT64_MAX};
+	return (struct extent){m->node.key, m->node.key + m->size};
+}
+
 /* --- the program's word and the kernels file ------------------------------------------ */
 
 void krt_kernel_by_flags(uint64_t addr, uint64_t len, unsigned flags, enum krt_knowledge know,
@@ -476,16 +495,32 @@ static void file_access(void *user, const struct krt_kernels_access *f)
 				      .width = f->width,
 				      .base = f->base,
 				      .know = KRT_KNOW_KERNELS_FILE,
-				      .sure = f->sure,
+				      .sure = f->loose ? KRT_SURE_LIMIT : f->sure,
 				      .param = f->arg,
 				      .offset = f->offset};
+	struct extent x;
 
 	if (!f->len) {
-		a.know = KRT_KNOW_POINTER;
-		tell_pointer(t, &a, KRT_ACC_UNKNOWN);
+		if (is_memory(t, a.addr))
+			tell_pointer(t, &a, f->role);
 		return;
 	}
-	for (unsigned bit = KRT_ACC_READ; bit <= KRT_ACC_ATOMIC; bit <<= 1)
+	a.from = f->addr;
+	if (__builtin_mul_overflow(f->rows > 1 ? f->rows - 1 : 0, f->pitch, &a.end) ||
+	    __builtin_add_overflow(a.end, f->len, &a.end) ||
+	    __builtin_add_overflow(a.end, f->addr, &a.end))
+		a.end = UINT64_MAX;
+	/* what surely happens is taken as it is; a limit ends where what it is in does */
+	if (a.sure != KRT_SURE_ALL) {
+		x = extent_of(t, is_memory(t, a.base) ? a.base : a.addr, false);
+		a.from = a.from > x.from ? a.from : x.from;
+		a.end = a.end < x.end ? a.end : x.end;
+		if (f->rows <= 1 && f->stride <= f->width && a.from < a.end) {
+			a.addr = a.from;
+			a.len = a.pitch = a.end - a.from;
+		}
+	}
+	for (unsigned bit = KRT_ACC_READ; a.from < a.end && bit <= KRT_ACC_ATOMIC; bit <<= 1)
 		if (f->role & bit) {
 			a.kind = bit;
 			t->ask->fn(t->ask->user, &a);
@@ -513,17 +548,9 @@ static bool by_file(struct telling *t)
 					.len = t->p->len};
 	memcpy(l.grid, t->p->grid, sizeof(l.grid));
 	memcpy(l.block, t->p->block, sizeof(l.block));
+	if (krt_kernels_synchronises(k->line))
+		t->ask->flags |= KRT_FLOW_SPINS;
 	return krt_kernels_eval(k->line, &l, file_access, t) == KRT_KERNELS_DECLARED;
-}
-
-bool krt_kernel_from_file(struct krt_engine *e, const struct krt_kernel_params *p,
-			  krt_kernel_fn *fn, void *user)
-{
-	struct krt_kernel_ask ask = {.fn = fn, .user = user};
-	struct telling t = {
-		.e = e, .p = p, .k = krt_kernel_get(&e->obj, p->kernel), .ask = &ask};
-
-	return by_file(&t);
 }
 
 /* --- a library's call ------------------------------------------------------------------- */
@@ -609,25 +636,6 @@ static bool fits(const struct telling *t, const struct krt_flow_info *info)
 	return true;
 }
 
-struct extent {
-	uint64_t from, end;
-};
-
-/* What an address leads to; a hull may reach beyond a pool's block, a sure range does not. */
-static struct extent extent_of(const struct telling *t, uint64_t addr, bool must)
-{
-	const struct krt_mem *m = krt_mem_at(&t->e->mem, addr);
-	const struct krt_block *b = m && !must ? krt_block_at(&t->e->mem, addr) : NULL;
-
-	if (b)
-		return (struct extent){b->node.key, b->node.key + b->size};
-	if (!m)
-		m = krt_mem_freed_at(&t->e->mem, addr);
-	if (!m || !m->size) /* a graph's own: who asks knows */
-		return (struct extent){0, UINT64_MAX};
-	return (struct extent){m->node.key, m->node.key + m->size};
-}
-
 static void tell_range(const struct telling *t, struct krt_kernel_access *a,
 		       const struct krt_flow_range *r)
 {
@@ -698,6 +706,25 @@ static void slot_role(struct telling *t, const struct krt_flow_slot *s, unsigned
 	t->role_only = true;
 }
 
+/* Of what a descriptor leads to it is for the kernel to say which parts. */
+static void tell_shape(struct telling *t, struct krt_kernel_access *a, const struct krt_flow_slot *s)
+{
+	uint64_t end = a->addr + (a->rows > 1 ? (a->rows - 1) * a->pitch : 0) + a->len;
+
+	a->from = a->addr;
+	a->end = end < a->addr ? UINT64_MAX : end;
+	a->know = KRT_KNOW_ROLE;
+	a->sure = KRT_SURE_WITHIN;
+	a->param = s->param;
+	a->offset = s->offset;
+	a->pure = true;
+	for (unsigned bit = KRT_ACC_READ; bit <= KRT_ACC_ATOMIC; bit <<= 1)
+		if (s->role & bit) {
+			a->kind = bit;
+			t->ask->fn(t->ask->user, a);
+		}
+}
+
 static void slot_tensor_map(struct telling *t, const struct krt_flow_slot *s)
 {
 	struct krt_kernel_access a;
@@ -708,24 +735,22 @@ static void slot_tensor_map(struct telling *t, const struct krt_flow_slot *s)
 		return;
 	known = krt_tensor_map(t->e, t->p->bytes + s->at, &a);
 	t->ask->opaque |= !known;
+	t->ask->wild |= !known && s->role != KRT_FLOW_READ;
 	t->role_only = true;
-	if (!known)
-		return;
-	/* which parts of the tensor is for the kernel to say */
-	a.know = KRT_KNOW_ROLE;
-	a.param = s->param;
-	a.offset = s->offset;
-	a.within = s->size;
-	a.pure = true;
-	tell_pointer(t, &a, s->role);
+	if (known)
+		tell_shape(t, &a, s);
 }
 
-/*
- * Pointers that lie in [from, end) of device memory; of accesses of several words
- * (vectors, which are aligned to their size) in one of them.
- */
+/* A pointer in memory that is not known. */
+static void unknown_word(struct telling *t, unsigned kinds)
+{
+	t->ask->opaque = true;
+	t->ask->wild |= kinds != KRT_ACC_READ;
+}
+
+/* Pointers that lie in [from, end) of device memory. */
 static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from, uint64_t end,
-		  const struct krt_flow_load *load, unsigned kinds, unsigned *budget)
+		  unsigned kinds, unsigned *budget)
 {
 	uint64_t word[64];
 
@@ -736,119 +761,112 @@ static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from,
 
 		for (size_t i = 0; i < got && *budget; i++, (*budget)--) {
 			a->addr = word[i];
-			if (load && (from / 8 + i) % load->words != load->word)
-				continue;
 			if (is_memory(t, a->addr))
 				tell_pointer(t, a, kinds);
 		}
 		if (got < n) {
-			t->ask->opaque = true;
-			if (!load) /* the table may end here */
-				return;
+			unknown_word(t, kinds);
 			(*budget)--;
 			got++;
 		}
 		from += 8 * got;
 	}
-	t->ask->opaque |= !*budget;
+	if (!*budget)
+		unknown_word(t, kinds);
 }
 
-/* What is known of a table alone is that it begins somewhere: its words may be used, or not. */
-static void table_from(struct telling *t, struct krt_kernel_access *a, uint64_t base, unsigned kinds,
-		       unsigned *budget)
+/* What lies behind pointers that are loaded from where the slot leads to. */
+static void slot_through(struct telling *t, const struct krt_flow_slot *s, uint32_t index,
+			 const struct eval *v)
 {
+	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE, .param = s->param, .offset = s->offset};
+	unsigned budget = TABLE_MAX;
+	bool ranged = false;
 	struct extent x;
+	uint64_t base;
 
-	t->ask->opaque = true;
+	t->role_only = true;
+	for (uint32_t i = 0; v && i < v->n; i++) {
+		const struct krt_flow_range *r = &v->range[i];
+
+		if (r->slot != index || r->whole || !(r->kind & KRT_FLOW_READ) ||
+		    !is_memory(t, r->base))
+			continue;
+		x = extent_of(t, r->base, r->must);
+		table(t, &a, r->lo > x.from ? r->lo : x.from, r->hi < x.end ? r->hi : x.end,
+		      s->through, &budget);
+		ranged = true;
+	}
+	if (ranged)
+		return;
+	if (s->offset == KRT_FLOW_ANY || s->at > t->p->len || t->p->len - s->at < 8) {
+		unknown_word(t, s->through);
+		return;
+	}
+	base = word_at(t->p, s->at);
 	if (!is_memory(t, base))
 		return;
 	x = extent_of(t, base, false);
 	if (x.end > base + 8 * TABLE_MAX)
 		x.end = base + 8 * TABLE_MAX;
-	table(t, a, base, x.end, NULL, kinds, budget);
-}
-
-/*
- * What lies behind pointers that are loaded from where the slot leads to: exactly
- * where the kernel's own reads say which words it loads, and what for.  A word
- * that holds a pointer only to be followed further is read, no more; what lies
- * further is not known.
- */
-static void slot_through(struct telling *t, const struct krt_flow_info *info, uint32_t index,
-			 const struct eval *v)
-{
-	const struct krt_flow_slot *s = &info->slots[index];
-	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE, .param = s->param, .offset = s->offset};
-	unsigned budget = TABLE_MAX;
-	uint8_t told = 0;
-
-	t->role_only = true;
-	t->ask->opaque |= s->rest != 0;
-	if (s->role & (KRT_FLOW_WRITE | KRT_FLOW_ATOMIC)) { /* it makes the table itself */
-		t->ask->opaque = true;
-		return;
-	}
-	for (uint32_t k = 0; v && k < info->nloads; k++) {
-		const struct krt_flow_load *load = &info->loads[k];
-
-		for (uint32_t i = 0; load->slot == index && i < v->n; i++) {
-			const struct krt_flow_range *r = &v->range[i];
-			struct extent x;
-
-			if (r->slot != index || r->site != load->site || r->whole ||
-			    !is_memory(t, r->base))
-				continue;
-			x = extent_of(t, r->base, r->must);
-			table(t, &a, r->lo > x.from ? r->lo : x.from, r->hi < x.end ? r->hi : x.end,
-			      load, load->role, &budget);
-			told |= load->role;
-		}
-	}
-	if (!(s->through & ~told & ~s->rest) || s->offset == KRT_FLOW_ANY || s->at > t->p->len ||
-	    t->p->len - s->at < 8)
-		return;
-	a.know = KRT_KNOW_WORD;
-	table_from(t, &a, word_at(t->p, s->at), KRT_ACC_UNKNOWN, &budget);
+	table(t, &a, base, x.end, s->through, &budget);
 }
 
 static void global_access(struct telling *t, const struct krt_flow_global *g,
 			  const struct krt_flow_range *r)
 {
 	struct krt_mem *mem = krt_variable(t->e, t->k, t->ask->stream, g);
-	struct krt_kernel_access a = {.mem = mem};
-	uint64_t size = mem ? mem->size : 0;
+	struct krt_kernel_access a = {.kind = r->kind};
+	struct krt_flow_range at = *r;
 
 	if (!mem || (g->constant && r->kind != KRT_FLOW_READ))
 		return;
-	if (r->whole && size > 8) {
+	a.base = mem->node.key;
+	if (r->whole) { /* its extent is known, if nothing else */
+		a.addr = a.from = a.base;
+		a.end = a.base + mem->size;
+		a.len = a.pitch = mem->size;
+		a.rows = 1;
 		a.know = KRT_KNOW_ROLE;
-		tell_pointer(t, &a, r->kind);
+		a.sure = mem->size <= 8 ? KRT_SURE_SOME : KRT_SURE_WITHIN;
 		t->role_only = true;
+		t->ask->fn(t->ask->user, &a);
 		return;
 	}
-	a.from = r->whole ? 0 : r->lo;
-	a.end = r->whole || r->hi > size ? size : r->hi;
+	at.lo += a.base;
+	at.hi += a.base;
+	a.from = at.lo;
+	a.end = r->hi < mem->size ? at.hi : a.base + mem->size;
 	if (a.from < a.end)
-		tell_range(t, &a, r);
+		tell_range(t, &a, &at);
+}
+
+static void look_at_text(struct telling *t, struct krt_kernel_info *k)
+{
+	uint32_t device = t->ask->ctx ? t->ask->ctx->device : UINT32_MAX;
+	struct krt_kernel_flow *f = krt_kernel_flow(t->e, k, device, NULL);
+
+	if (!f || !fits(t, krt_flow_info(f)))
+		return;
+	t->info = krt_flow_info(f);
+	t->ask->flags = t->info->flags;
 }
 
 static bool by_text(struct telling *t, struct krt_kernel_info *k)
 {
-	struct krt_kernel_flow *f;
-	const struct krt_flow_info *info;
+	const struct krt_flow_info *info = t->info;
 	const struct eval *v = NULL;
 
-	f = krt_kernel_flow(t->e, k, t->ask->ctx ? t->ask->ctx->device : UINT32_MAX, NULL);
-	if (!f)
+	if (!info)
 		return false;
-	info = krt_flow_info(f);
-	if (!fits(t, info))
-		return false;
-	t->ask->flags = info->flags;
 	if (t->p->known && t->p->bytes)
 		v = evaluate(t->e, k->insight, t->p);
 	else if (info->nslots)
 		return false;
+	/* what the kernel itself writes may lie in the tables that it reads: those first */
+	for (uint32_t i = 0; i < info->nslots; i++)
+		if (info->slots[i].through)
+			slot_through(t, &info->slots[i], i, v && v->good ? v : NULL);
 	for (uint32_t i = 0; v && v->good && i < v->n; i++) {
 		const struct krt_flow_range *r = &v->range[i];
 
@@ -866,13 +884,12 @@ static bool by_text(struct telling *t, struct krt_kernel_info *k)
 			slot_tensor_map(t, s);
 		else if (v && !v->good && s->role)
 			slot_role(t, s, s->role);
-		if (s->through)
-			slot_through(t, info, i, v && v->good ? v : NULL);
 	}
 	for (uint32_t i = 0; i < info->nglobals; i++)
-		t->ask->opaque |= info->globals[i].through != 0;
+		if (info->globals[i].through)
+			unknown_word(t, info->globals[i].through);
 	if (info->any) {
-		t->ask->opaque = true;
+		unknown_word(t, info->any);
 		t->role_only = true;
 		for (uint32_t i = 0; has_params(t) && i < t->k->nparams; i++)
 			scan_param(t, i, info->any == KRT_FLOW_READ ? KRT_ACC_READ : 0);
@@ -910,10 +927,16 @@ static void named_table(struct telling *t, uint32_t i, const struct krt_name_par
 {
 	struct krt_kernel_access a = {
 		.know = n->table_const ? KRT_KNOW_NAME : KRT_KNOW_WORD, .param = i};
+	uint64_t base = word_at(t->p, t->k->param[i].offset);
 	unsigned budget = TABLE_MAX;
+	struct extent x;
 
-	table_from(t, &a, word_at(t->p, t->k->param[i].offset),
-		   n->table_const ? KRT_ACC_READ : KRT_ACC_UNKNOWN, &budget);
+	if (!is_memory(t, base))
+		return;
+	x = extent_of(t, base, false);
+	if (x.end > base + 8 * TABLE_MAX)
+		x.end = base + 8 * TABLE_MAX;
+	table(t, &a, base, x.end, n->table_const ? KRT_ACC_READ : KRT_ACC_UNKNOWN, &budget);
 }
 
 /* True: some pointer is to const. */
@@ -962,7 +985,9 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 	struct telling t = {.e = e, .p = p, .k = k, .ask = ask};
 
 	ask->flags = 0;
-	ask->opaque = false;
+	ask->opaque = ask->wild = false;
+	if (k)
+		look_at_text(&t, k);
 	if (ask->stream && krt_launch_declared(e, ask->call, ask->stream, ask->use_up, ask->fn, ask->user))
 		return KRT_TIER_ANNOTATION;
 	if (by_file(&t))
@@ -971,7 +996,7 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 		return KRT_TIER_LIBRARY;
 	if (k && by_text(&t, k))
 		return t.role_only ? KRT_TIER_ROLE : KRT_TIER_RANGE;
-	ask->opaque = !has_params(&t);
+	ask->opaque = ask->wild = !has_params(&t);
 	return k && by_name(&t, k) ? KRT_TIER_NAME : KRT_TIER_SCAN;
 }
 

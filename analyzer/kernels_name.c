@@ -152,14 +152,12 @@ bool krt_k_match(const struct krt_k_pattern *p, const struct krt_k_source *src, 
 			size_t w = capture_at(pat, &n, &list);
 			int i = capture_named(p, pat + 1, n);
 
-			if (i >= 0 && bound[i]) { /* the same name twice: the same text */
-				l = out[i].len;
-				fits = (size_t)(end - at) >= l && !memcmp(out[i].p, at, l);
-			} else {
-				l = balanced(at, end, list);
-				fits = l || list;
-			}
-			if (fits && i >= 0 && !bound[i]) {
+			l = balanced(at, end, list);
+			/* the same name twice: the same text */
+			fits = l || list;
+			if (fits && i >= 0 && bound[i])
+				fits = out[i].len == l && !memcmp(out[i].p, at, l);
+			else if (fits && i >= 0) {
 				out[i] = (struct krt_k_text){at, l};
 				bound[i] = true;
 			}

@@ -40,18 +40,6 @@ struct krt_known {
 
 _Static_assert(KRT_KNOWN_TIERS == KRT_NR_TIERS, "known.h counts all tiers");
 
-const char *krt_tier_text(unsigned t)
-{
-	static const char *const text[KRT_NR_TIERS] = {
-		[KRT_TIER_ANNOTATION] = "annotation", [KRT_TIER_KERNELS_FILE] = "kernels-file",
-		[KRT_TIER_LIBRARY] = "library-model", [KRT_TIER_RANGE] = "ptx-range",
-		[KRT_TIER_ROLE] = "ptx-role",	      [KRT_TIER_NAME] = "name-const",
-		[KRT_TIER_SCAN] = "scan",
-	};
-
-	return t < KRT_NR_TIERS ? text[t] : "scan";
-}
-
 /* Zeroed; NULL is remembered. */
 static void *get(struct krt_known *k, size_t n, size_t size)
 {

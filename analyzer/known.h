@@ -77,7 +77,5 @@ const struct krt_kernel_watch *krt_known_watch(struct krt_known *k);
 /* In the order of their first launch. */
 const struct krt_known_kernel *krt_known_first(const struct krt_known *k);
 bool krt_known_short(const struct krt_known *k);
-/* "annotation", "kernels-file", ...: as reports call it. */
-const char *krt_tier_text(unsigned t);
 
 #endif

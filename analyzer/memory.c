@@ -72,31 +72,32 @@ void krt_users_prune(struct krt_heap *h, struct krt_users *u,
 	u->count = n;
 }
 
-void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info *op, unsigned sort,
-		    uint64_t anchor, uint32_t block, bool list)
+void krt_users_note(struct krt_heap *h, struct krt_users *u, const struct krt_user *proto)
 {
+	uint64_t lowest = proto->anchor;
 	struct krt_user *at = NULL;
 
-	for (uint32_t i = 0; i < u->count && !at; i++)
-		if (u->user[i].sort == sort && krt_op_domain(u->user[i].op) == krt_op_domain(op))
-			at = &u->user[i];
+	for (uint32_t i = 0; i < u->count && !at; i++) {
+		struct krt_user *x = &u->user[i];
+
+		if (x->sort == proto->sort && x->kind == proto->kind && x->sure == proto->sure &&
+		    x->held == proto->held &&
+		    krt_op_domain(x->op) == krt_op_domain(proto->op))
+			at = x;
+	}
 	if (!at) {
 		if (!krt_heap_grow(h, &u->user, &u->cap, u->count, sizeof(*u->user)))
 			return;
 		at = &u->user[u->count++];
 		at->op = NULL;
-		at->sort = sort;
-		at->lowest = anchor;
+	} else if (at->lowest < lowest) {
+		lowest = at->lowest;
 	}
-	krt_op_ref(op);
+	krt_op_ref(proto->op);
 	if (at->op)
 		krt_op_unref(h, at->op);
-	at->op = op;
-	at->anchor = anchor;
-	at->block = block;
-	at->list = list;
-	if (anchor < at->lowest)
-		at->lowest = anchor;
+	*at = *proto;
+	at->lowest = lowest;
 }
 
 /* --- spaces ------------------------------------------------------------------ */

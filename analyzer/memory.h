@@ -51,6 +51,7 @@ enum krt_user_sort {
 	KRT_USER_WRITE,	  /* a copy or set that wrote */
 	KRT_USER_READ,	  /* a copy that read */
 	KRT_USER_KERNEL,  /* a kernel whose access is declared */
+	KRT_USER_PART,	  /* a kernel that touches some of it: the range is known, or the role alone */
 	KRT_USER_POINTER, /* a kernel with a plain pointer into it */
 	KRT_USER_WORD,	  /* a kernel with such a word in a larger parameter */
 };
@@ -60,6 +61,8 @@ struct krt_user {
 	uint64_t lowest; /* of all of its domain and sort */
 	uint32_t block;	 /* serial of the block that the pointer is in, 0: in none */
 	uint8_t sort;
+	uint8_t kind, know, sure; /* as of an access */
+	bool held; /* the pointer lay inside a larger parameter */
 	bool list; /* KRT_USER_WORD: the word lay in a parameter that may be a list of addresses */
 };
 struct krt_users {
@@ -295,9 +298,8 @@ const char *krt_name_at(const struct krt_memory *m, uint64_t addr);
 /* Drops names of ranges that lie in [from, end). */
 void krt_names_drop(struct krt_memory *m, uint64_t from, uint64_t end);
 
-/* Remembers op as the newest of its domain and sort; forgets what settled() says may go. */
-void krt_users_note(struct krt_heap *h, struct krt_users *u, struct krt_op_info *op, unsigned sort,
-		    uint64_t anchor, uint32_t block, bool list);
+/* Remembers proto's operation as the newest of its domain, sort, kind and sureness. */
+void krt_users_note(struct krt_heap *h, struct krt_users *u, const struct krt_user *proto);
 void krt_users_prune(struct krt_heap *h, struct krt_users *u,
 		     bool (*drop)(void *user, struct krt_op_info *op), void *user);
 void krt_users_clear(struct krt_heap *h, struct krt_users *u);

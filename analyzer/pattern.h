@@ -9,6 +9,8 @@
 #ifndef KRT_PATTERN_H
 #define KRT_PATTERN_H
 
+#include "heap.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -76,5 +78,29 @@ static inline bool krt_pattern_meet(const struct krt_pattern *a, const struct kr
 	}
 	return true;
 }
+
+/*
+ * Patterns under numbers, so that an access history can hold many accesses of the
+ * same gaps.  A number stands for the gaps alone, endless in both directions:
+ * where they end the range says.  Numbers that no sweep meets are given out again.
+ */
+struct krt_patterns {
+	struct krt_pattern_entry *entry; /* [0] is not used */
+	uint32_t n, cap, free;
+	uint32_t first[256]; /* by hash */
+};
+#define KRT_PATTERN_LOST UINT16_MAX /* there were too many: gaps that are not known */
+#define KRT_PATTERNS_MAX 16384
+
+/* The number for p's gaps; 0: it has none. */
+uint16_t krt_pattern_id(struct krt_heap *h, struct krt_patterns *t, const struct krt_pattern *p);
+/* The pattern of a number in [lo, hi).  False: LOST, anywhere in there. */
+bool krt_pattern_of(const struct krt_patterns *t, uint16_t id, uint64_t lo, uint64_t hi,
+		    struct krt_pattern *p);
+/* A sweep: none is met yet; one is met; those that were not are free. */
+void krt_patterns_unmark(struct krt_patterns *t);
+void krt_pattern_mark(struct krt_patterns *t, uint16_t id);
+void krt_patterns_sweep(struct krt_patterns *t);
+void krt_patterns_free(struct krt_heap *h, struct krt_patterns *t);
 
 #endif

@@ -427,12 +427,15 @@ static void fold_block(struct krt_engine *e, struct krt_block *b)
 	each_piece(e, is_host(b), from, end, fold_piece, b);
 	for (uint32_t i = 0; i < b->users.count; i++) {
 		const struct krt_user *u = &b->users.user[i];
-		struct krt_access a = {.op = u->op, .owner = b->serial, .kind = KRT_ACC_UNKNOWN};
+		struct krt_access a = {.op = u->op,
+				       .owner = b->serial,
+				       .kind = u->kind,
+				       .sure = KRT_SURE_FROM};
 
 		if (krt_order_settled(e->order, u->op->stamp))
 			continue;
 		if (u->sort == KRT_USER_POINTER) {
-			a.know = KRT_KNOW_POINTER;
+			a.know = u->know;
 			if (u->anchor >= from)
 				each_piece(e, is_host(b), u->anchor, u->anchor + 1, add_piece, &a);
 			a.know = KRT_KNOW_REACH;
@@ -578,8 +581,11 @@ static void block_resize(struct krt_engine *e, const struct krt_call *c)
 		for (uint32_t i = 0; i < b->users.count; i++) {
 			const struct krt_user *u = &b->users.user[i];
 
-			krt_users_note(&e->heap, &lost->users, u->op, u->sort, u->lowest, lost->serial,
-				       u->list);
+			struct krt_user copy = *u;
+
+			copy.anchor = u->lowest;
+			copy.block = lost->serial;
+			krt_users_note(&e->heap, &lost->users, &copy);
 		}
 		lost->refs++;
 		lost->made = b->made;
@@ -701,10 +707,11 @@ struct reuse {
 	unsigned pairs;
 };
 
-static bool inexact(unsigned know)
+/* Of a kernel's pointer: how far it goes is not known. */
+static bool inexact(unsigned know, enum krt_sureness sure)
 {
-	return know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD || know == KRT_KNOW_REACH ||
-	       know == KRT_KNOW_START;
+	return sure == KRT_SURE_FROM || know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD ||
+	       know == KRT_KNOW_REACH || know == KRT_KNOW_START;
 }
 
 static bool unordered(const struct reuse *u, const struct krt_op_info *prev,
@@ -731,19 +738,23 @@ static enum krt_confidence how_sure(const struct reuse *u, const struct krt_acce
 {
 	const struct krt_reuse *r = u->r;
 
-	if (r->know == KRT_KNOW_WORD || prev->know == KRT_KNOW_WORD)
+	if (r->know == KRT_KNOW_WORD || prev->know == KRT_KNOW_WORD ||
+	    r->sure == KRT_SURE_LIMIT || prev->sure == KRT_SURE_LIMIT)
 		return KRT_POSSIBLE;
 	/*
 	 * Not from owner to owner, or memory that the CPU may have filled unseen: what is
 	 * known of both decides.
 	 */
 	if (!old || !handed || cpu_writes(u->mem)) {
-		if (!inexact(r->know) && !inexact(prev->know))
-			return old && !old->freed.seq ? KRT_LIKELY : KRT_CERTAIN;
+		if (!inexact(r->know, r->sure) && !inexact(prev->know, prev->sure)) {
+			enum krt_confidence c = krt_access_confidence(r->sure, prev->sure);
+
+			return old && !old->freed.seq && c > KRT_LIKELY ? KRT_LIKELY : c;
+		}
 		if (prev->know == KRT_KNOW_REACH || r->know == KRT_KNOW_START ||
-		    prev->know == KRT_KNOW_START || (inexact(r->know) && inexact(prev->know)))
+		    prev->know == KRT_KNOW_START || (inexact(r->know, r->sure) && inexact(prev->know, prev->sure)))
 			return KRT_POSSIBLE;
-		if (inexact(r->know))
+		if (inexact(r->know, r->sure))
 			return prev->kind == KRT_ACC_WRITE && u->anchor >= from && u->anchor < end
 				       ? KRT_LIKELY
 				       : KRT_POSSIBLE;
@@ -755,10 +766,12 @@ static enum krt_confidence how_sure(const struct reuse *u, const struct krt_acce
 	 */
 	if (r->know == KRT_KNOW_START || prev->know == KRT_KNOW_START)
 		return KRT_LIKELY;
-	if (prev->know == KRT_KNOW_REACH || (inexact(r->know) && (u->anchor < from || u->anchor >= end)))
+	if (prev->know == KRT_KNOW_REACH || (inexact(r->know, r->sure) && (u->anchor < from || u->anchor >= end)))
+		return KRT_LIKELY;
+	if (r->sure == KRT_SURE_WITHIN || prev->sure == KRT_SURE_WITHIN)
 		return KRT_LIKELY;
 	/* it reads what somebody of the new owner wrote without our knowledge */
-	if (r->kind == KRT_ACC_READ && inexact(prev->know))
+	if (r->kind == KRT_ACC_READ && inexact(prev->know, prev->sure))
 		return KRT_LIKELY;
 	return old->freed.seq ? KRT_CERTAIN : KRT_LIKELY;
 }
@@ -780,6 +793,19 @@ static bool meets(const struct reuse *u, const struct krt_access *prev, struct k
 	return unordered(u, prev->op, &p->view);
 }
 
+/* Gaps in what the two touch may keep them apart. */
+static bool bytes_meet(const struct reuse *u, const struct krt_access *prev, uint64_t from,
+		       uint64_t end)
+{
+	const struct krt_patterns *all = &u->e->patterns;
+	struct krt_pattern a, b;
+
+	if (!u->r->pattern && !prev->pattern)
+		return true;
+	return !krt_pattern_of(all, u->r->pattern, from, end, &a) ||
+	       !krt_pattern_of(all, prev->pattern, from, end, &b) || krt_pattern_meet(&a, &b);
+}
+
 static void meet_past(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct reuse *u = user;
@@ -787,16 +813,19 @@ static void meet_past(void *user, const struct krt_access *prev, uint64_t from, 
 	struct krt_pair p = {.rule = KRT_RULE_REUSE_RACE};
 	struct krt_block *old;
 
-	if (!meets(u, prev, &p))
+	if (!meets(u, prev, &p) || !bytes_meet(u, prev, from, end))
 		return;
 	old = prev->owner ? krt_block_ended(&u->e->mem, prev->owner) : NULL;
-	p.confidence = how_sure(u, prev, old, handed_out(u, old, from), from, end);
+	p.confidence = krt_sync_confidence(
+		r->op, prev->op, how_sure(u, prev, old, handed_out(u, old, from), from, end));
 	p.cur = r->op;
 	p.prev = prev->op;
 	p.cur_what = krt_what_of(r->kind);
 	p.prev_what = krt_what_of(prev->kind);
 	p.cur_know = (uint8_t)r->know;
 	p.prev_know = prev->know;
+	p.cur_sure = (uint8_t)r->sure;
+	p.prev_sure = prev->sure;
 	p.mem = u->mem;
 	p.from = krt_mem_addr(u->mem, from);
 	p.end = krt_mem_addr(u->mem, end);
@@ -861,6 +890,7 @@ static void returned_use(struct krt_engine *e, const struct krt_reuse *r, struct
 	p.cur_what = krt_what_of(r->kind);
 	p.prev_what = "free";
 	p.cur_know = (uint8_t)r->know;
+	p.cur_sure = (uint8_t)r->sure;
 	p.prev_know = KRT_KNOW_ANNOTATION;
 	p.mem = mem;
 	p.from = from;
@@ -884,7 +914,7 @@ static bool meet_range(struct krt_engine *e, const struct krt_reuse *r, struct k
 	u.pairs = 0;
 	krt_ranges_each(past, from, end, meet_past, &u);
 	meet_done(&u);
-	if (r->kind == KRT_ACC_WRITE)
+	if (r->kind == KRT_ACC_WRITE && r->sure == KRT_SURE_ALL)
 		krt_ranges_clear(&e->heap, past, from, end);
 	else if (u.found)
 		krt_ranges_prune(&e->heap, past, from, end, was_told, &u);
@@ -920,22 +950,24 @@ static void pointer_piece(struct krt_engine *e, struct krt_mem *mem, uint64_t fr
 }
 
 void krt_reuse_pointer(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-		       uint64_t addr, bool plain, bool list)
+		       const struct krt_kernel_access *a)
 {
-	const struct krt_block *b = krt_block_at(&e->mem, addr);
+	const struct krt_block *b = krt_block_at(&e->mem, a->addr);
+	bool list = !a->pure || a->within > KRT_LIST_FROM;
 	struct krt_reuse r = {.op = op,
 			      .stream = op->stream,
-			      .kind = KRT_ACC_UNKNOWN,
-			      .know = plain ? KRT_KNOW_POINTER
-				      : b && b->node.key == addr && !list ? KRT_KNOW_START
-									  : KRT_KNOW_WORD};
-	struct pointer p = {.r = &r, .addr = addr};
+			      .kind = a->kind,
+			      .know = a->know,
+			      .sure = KRT_SURE_FROM};
+	struct pointer p = {.r = &r, .addr = a->addr};
 
+	if (a->know == KRT_KNOW_WORD && b && b->node.key == a->addr && !list)
+		r.know = KRT_KNOW_START;
 	if (!b && !e->mem.returned.count && !mem->space->past.tree.count)
 		return;
-	each_piece(e, false, addr, b ? block_end(b) : addr + 1, pointer_piece, &p);
+	each_piece(e, false, a->addr, b ? block_end(b) : a->addr + 1, pointer_piece, &p);
 	if (e->mem.returned.count && !p.found && !b)
-		returned_use(e, &r, mem, addr, addr + 1);
+		returned_use(e, &r, mem, a->addr, a->addr + 1);
 }
 
 /* --- forgetting ---------------------------------------------------------------------------------- */
@@ -966,6 +998,7 @@ bool krt_past_settled(void *user, const struct krt_access *a)
 
 	if (krt_order_settled(e->order, a->op->stamp))
 		return true;
+	krt_pattern_mark(&e->patterns, a->pattern);
 	b = a->owner ? krt_block_ended(&e->mem, a->owner) : NULL;
 	if (b)
 		b->swept = e->sweeps;

@@ -3,18 +3,23 @@
  * Which bytes an operation touches, and what it meets there.  Strided copies
  * are taken row by row, so that what lies between the rows is not touched.
  *
- * Sure accesses meet sure ones: certain.  A kernel of which only a pointer is
- * known is anchored at that byte: likely against a copy or set that writes the
- * byte, possible where nothing but the allocation is shared, certain against the
- * end of the allocation.
+ * Accesses to every byte meet each other: certain.  Of a kernel's hull, with or
+ * without gaps, some bytes may be touched and none outside: likely.  A kernel of
+ * which only a pointer is known is anchored at that byte: where its role is known
+ * too, likely against whatever covers the byte, else against a copy or set that
+ * writes it; possible where nothing but the allocation is shared, certain against
+ * the end of the allocation.
  */
 #include "engine_int.h"
 
 #include <string.h>
 
 #define ANCHORS_MAX 4096       /* remembered pointers of one space */
+#define PARTS_MAX   65536	       /* ranges of one space that kernels may have touched */
 #define ROWS_MAX    (1u << 18) /* beyond, only the allocation is noted as used, and coverage says so */
 #define USERS_PRUNE 12
+#define KERNEL_ROWS 64	/* rows of a kernel's access taken one by one; more stay a pattern */
+#define FLAG_BYTES  128 /* a copy or set of no more may tell a waiting kernel to go on */
 
 /* A semaphore's signal came after it: whoever waits for that, in another API too, follows it. */
 static bool told_outside(const struct krt_engine *e, const struct krt_op_info *prev)
@@ -91,18 +96,58 @@ struct meeting {
 	const struct krt_touch *t;
 	struct krt_mem *mem;
 	enum krt_rule_id rule; /* of frees and host accesses */
-	bool may;
 	struct krt_op_info *op;
 	struct krt_stream_info *stream;
 	unsigned kind;
+	uint16_t pattern; /* gaps in what is new */
 };
+
+/* How sure is it by what is known of both sides' bytes?  False: their gaps keep them apart. */
+static bool bytes_meet(const struct meeting *m, const struct krt_access *prev, uint64_t from,
+		       uint64_t end, enum krt_confidence *c)
+{
+	struct krt_pattern a, b;
+
+	if (!m->pattern && !prev->pattern)
+		return true;
+	if (!krt_pattern_of(&m->e->patterns, m->pattern, from, end, &a) ||
+	    !krt_pattern_of(&m->e->patterns, prev->pattern, from, end, &b)) {
+		*c = KRT_POSSIBLE;
+		return true;
+	}
+	return krt_pattern_meet(&a, &b);
+}
+
+enum krt_confidence krt_sync_confidence(const struct krt_op_info *a, const struct krt_op_info *b,
+					enum krt_confidence c)
+{
+	const struct krt_op_info *spins = a->spins ? a : b, *other = spins == a ? b : a;
+
+	if (!spins->spins)
+		return c;
+	if (other->class == KRT_OPC_COPY || other->class == KRT_OPC_SET)
+		return other->large ? c : KRT_POSSIBLE;
+	if (other->class != KRT_OPC_KERNEL)
+		return c;
+	if ((other->spins || other->ordered) && a->kernel != b->kernel)
+		return KRT_POSSIBLE;
+	return c < KRT_LIKELY ? c : KRT_LIKELY;
+}
 
 static void meet(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct meeting *m = user;
 	const struct krt_touch *t = m->t;
-	struct krt_pair p = {.confidence = KRT_CERTAIN, .view = KRT_BOTH_VIEWS};
+	struct krt_pair p = {.view = KRT_BOTH_VIEWS};
+	bool unknown = prev->kind == KRT_ACC_UNKNOWN;
 
+	/* What is known by a pointer alone is compared with kernels, and reads, among the users. */
+	if (unknown && (t->kind != KRT_ACC_WRITE || t->op->class == KRT_OPC_KERNEL))
+		return;
+	if ((prev->sure == KRT_SURE_FROM && t->sure != KRT_SURE_ALL) ||
+	    (t->sure == KRT_SURE_FROM && prev->sure != KRT_SURE_ALL))
+		return;
+	p.confidence = unknown ? KRT_LIKELY : krt_access_confidence(t->sure, prev->sure);
 	if (prev->op == t->op) {
 		if (prev->item == t->item)
 			return;
@@ -110,15 +155,18 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 	} else if (!krt_unordered_read(m->e, t, prev->op, &p.view)) {
 		return;
 	}
-	p.rule = m->may ? KRT_RULE_RACE_WAR : race_rule(t->kind, prev->kind);
-	if (m->may)
-		p.confidence = KRT_LIKELY;
+	if (!bytes_meet(m, prev, from, end, &p.confidence))
+		return;
+	p.confidence = krt_sync_confidence(t->op, prev->op, p.confidence);
+	p.rule = unknown ? KRT_RULE_RACE_WAR : race_rule(t->kind, prev->kind);
 	p.cur = t->op;
 	p.prev = prev->op;
 	p.cur_what = krt_what_of(t->kind);
 	p.prev_what = krt_what_of(prev->kind);
-	p.cur_know = t->know;
+	p.cur_know = (uint8_t)t->know;
 	p.prev_know = prev->know;
+	p.cur_sure = (uint8_t)t->sure;
+	p.prev_sure = prev->sure;
 	p.mem = m->mem;
 	p.from = krt_mem_addr(m->mem, from);
 	p.end = krt_mem_addr(m->mem, end);
@@ -137,14 +185,23 @@ static void meet_coop(void *user, const struct krt_access *prev, uint64_t from, 
 
 	if (prev->kind != KRT_ACC_ATOMIC || !(prev->op->coop || op->coop) ||
 	    prev->op->seq == op->seq || /* the grids of one launch over several devices */
-	    !krt_unordered(m->e, prev->op, m->t->stream, &p.view))
+	    !krt_unordered(m->e, prev->op, m->t->stream, &p.view) ||
+	    !bytes_meet(m, prev, from, end, &p.confidence))
 		return;
-	p.confidence = prev->op->coop && op->coop ? KRT_CERTAIN : KRT_POSSIBLE;
+	/* of a word some bytes are all of it */
+	p.confidence = prev->op->coop && op->coop &&
+				       ((m->t->sure == KRT_SURE_ALL && prev->sure == KRT_SURE_ALL) ||
+					(m->t->sure <= KRT_SURE_SOME && prev->sure <= KRT_SURE_SOME &&
+					 end - from <= 8))
+			       ? KRT_CERTAIN
+			       : KRT_POSSIBLE;
 	p.cur = op;
 	p.prev = prev->op;
 	p.cur_what = p.prev_what = "use";
-	p.cur_know = m->t->know;
+	p.cur_know = (uint8_t)m->t->know;
 	p.prev_know = prev->know;
+	p.cur_sure = (uint8_t)m->t->sure;
+	p.prev_sure = prev->sure;
 	p.mem = m->mem;
 	p.from = krt_mem_addr(m->mem, from);
 	p.end = krt_mem_addr(m->mem, end);
@@ -152,9 +209,12 @@ static void meet_coop(void *user, const struct krt_access *prev, uint64_t from, 
 }
 
 static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-			     unsigned kind, unsigned know, enum krt_confidence confidence)
+			     unsigned kind, unsigned know, enum krt_sureness sure,
+			     enum krt_confidence confidence)
 {
-	struct krt_pair p = {.rule = KRT_RULE_UBA_STREAM, .confidence = confidence};
+	struct krt_pair p = {.rule = KRT_RULE_UBA_STREAM,
+			     .confidence = confidence,
+			     .cur_sure = (uint8_t)sure};
 
 	if (!mem->alloc_op)
 		return;
@@ -178,15 +238,17 @@ static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struc
 void krt_touch_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem)
 {
 	if (e->judge && !e->exiting)
-		use_before_alloc(e, op, mem, 0, KRT_KNOW_API, KRT_CERTAIN);
+		use_before_alloc(e, op, mem, 0, KRT_KNOW_API, KRT_SURE_ALL, KRT_CERTAIN);
 }
 
 static void use_after_free(struct krt_engine *e, struct krt_op_info *op, const struct krt_mem *mem,
 			   uint64_t from, uint64_t end, unsigned kind, unsigned know,
-			   enum krt_confidence confidence)
+			   enum krt_sureness sure, enum krt_confidence confidence)
 {
-	struct krt_pair p = {
-		.rule = KRT_RULE_UAF_STREAM, .confidence = confidence, .view = KRT_BOTH_VIEWS};
+	struct krt_pair p = {.rule = KRT_RULE_UAF_STREAM,
+			     .confidence = confidence,
+			     .view = KRT_BOTH_VIEWS,
+			     .cur_sure = (uint8_t)sure};
 
 	if (mem->free_external || !mem->free_op || (op->ctx && op->ctx->sticky) ||
 	    (op->stream && (op->stream->external || op->stream->external_own)))
@@ -207,7 +269,10 @@ static bool settled(void *user, const struct krt_access *a)
 {
 	struct krt_engine *e = user;
 
-	return krt_order_settled(e->order, a->op->stamp);
+	if (krt_order_settled(e->order, a->op->stamp))
+		return true;
+	krt_pattern_mark(&e->patterns, a->pattern);
+	return false;
 }
 
 static bool op_settled(void *user, struct krt_op_info *op)
@@ -237,33 +302,48 @@ static bool host_sees(const struct krt_mem *m)
 	       m->kind == KRT_MEM_MANAGED || m->kind == KRT_MEM_PAGEABLE;
 }
 
+/* Against the end or beginning of memory: a kernel that is given its pointer uses it. */
+static enum krt_confidence life_confidence(enum krt_sureness sure, bool held)
+{
+	if (sure == KRT_SURE_ALL)
+		return KRT_CERTAIN;
+	/* which of a struct's pointers are used may depend on the rest of it */
+	return sure == KRT_SURE_WITHIN || sure == KRT_SURE_LIMIT || held ? KRT_LIKELY
+									   : KRT_CERTAIN;
+}
+
 static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem,
 			uint64_t from, uint64_t end)
 {
-	struct meeting m = {.e = e, .t = t, .mem = mem};
+	enum krt_confidence sure = t->sure == KRT_SURE_ALL ? KRT_CERTAIN : KRT_LIKELY;
+	struct meeting m = {.e = e, .t = t, .mem = mem, .pattern = t->pattern};
 	struct krt_access a = {.op = t->op,
 			       .mapping = mem->serial,
 			       .item = t->item,
 			       .kind = (uint8_t)t->kind,
-			       .know = (uint8_t)t->know};
+			       .know = (uint8_t)t->know,
+			       .sure = (uint8_t)t->sure,
+			       .pattern = t->pattern};
 
 	if (t->op->class == KRT_OPC_KERNEL) {
 		krt_rights_kernel(e, t->op, mem, krt_mem_addr(mem, from), krt_mem_addr(mem, end),
-				  krt_what_of(t->kind), t->know, KRT_CERTAIN);
+				  krt_what_of(t->kind), t->know, sure);
 		if (t->kind != KRT_ACC_READ && host_sees(mem))
 			krt_unfinished_signal(e, t->stream);
 	}
-	use_before_alloc(e, t->op, mem, t->kind, t->know, KRT_CERTAIN);
+	use_before_alloc(e, t->op, mem, t->kind, t->know, t->sure, sure);
 	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
-	if (t->kind == KRT_ACC_ATOMIC)
+	if (t->kind == KRT_ACC_ATOMIC) {
 		krt_ranges_each(&mem->space->sure, from, end, meet_coop, &m);
-	if (mem->space->may.tree.count && t->kind == KRT_ACC_WRITE &&
-	    t->op->class != KRT_OPC_KERNEL) {
-		struct over o = {.e = e, .stream = t->stream->domain};
-
-		m.may = true;
+		krt_ranges_each(&mem->space->may, from, end, meet_coop, &m);
+	}
+	if (mem->space->may.tree.count) {
 		krt_ranges_conflicts(&mem->space->may, from, end, t->kind, meet, &m);
-		krt_ranges_prune(&e->heap, &mem->space->may, from, end, is_over, &o);
+		if (t->kind == KRT_ACC_WRITE && t->sure == KRT_SURE_ALL) {
+			struct over o = {.e = e, .stream = t->stream->domain};
+
+			krt_ranges_prune(&e->heap, &mem->space->may, from, end, is_over, &o);
+		}
 	}
 	if (mem->space->past.tree.count ||
 	    (e->mem.returned.count && mem->kind != KRT_MEM_ARRAY)) {
@@ -271,24 +351,35 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 				      .stream = t->stream,
 				      .kind = t->kind,
 				      .know = t->know,
+				      .sure = t->sure,
+				      .pattern = t->pattern,
 				      .touch = t};
 
 		krt_reuse_touch(e, &r, mem, from, end);
 	}
 	if (mem->space->graphs) {
+		struct krt_pattern gaps;
 		struct krt_graph_touch g = {.op = t->op,
 					    .stream = t->stream,
 					    .mem = mem,
 					    .kind = t->kind,
 					    .know = t->know,
+					    .sure = t->sure,
 					    .touch = t,
 					    .forget = t->forget};
 
+		if (!krt_pattern_of(&e->patterns, t->pattern, from, end, &gaps))
+			g.sure = KRT_SURE_LIMIT;
+		else if (t->pattern)
+			g.pattern = &gaps;
 		krt_graph_meet(e, &g, from, end);
 	}
 	if (t->forget)
 		return;
-	krt_ranges_add(&e->heap, &mem->space->sure, from, end, &a);
+	if (t->sure == KRT_SURE_ALL && !t->pattern)
+		krt_ranges_add(&e->heap, &mem->space->sure, from, end, &a);
+	else if (mem->space->may.tree.count < PARTS_MAX) /* beyond, the users stand for it */
+		krt_ranges_add(&e->heap, &mem->space->may, from, end, &a);
 	e->since_sweep++;
 }
 
@@ -339,8 +430,8 @@ static void touch_range(struct krt_engine *e, const struct krt_touch *t, const s
 			freed = s->host ? NULL : krt_mem_freed_at(&e->mem, addr);
 			if (freed)
 				use_after_free(e, t->op, freed, addr, to, t->kind, t->know,
-					       KRT_CERTAIN);
-			else
+					       t->sure, life_confidence(t->sure, t->held));
+			else if (t->sure == KRT_SURE_ALL) /* what a hull covers besides is no use */
 				touch_piece(e, t, s->host ? &e->mem.pageable : &e->mem.unknown,
 					    addr, to);
 		}
@@ -367,22 +458,20 @@ static void prune_users(struct krt_engine *e, struct krt_users *u)
 	u->prune_at = 2 * u->count;
 }
 
-static void note_users(struct krt_engine *e, struct krt_mem *mem, uint64_t addr,
-		       struct krt_op_info *op, unsigned sort, bool list)
+static void note_users(struct krt_engine *e, struct krt_mem *mem, struct krt_user *proto)
 {
-	uint32_t block;
-	struct krt_users *u = users_of(e, mem, addr, &block);
+	struct krt_users *u = users_of(e, mem, proto->anchor, &proto->block);
 
 	prune_users(e, u);
-	krt_users_note(&e->heap, u, op, sort, addr, block, list);
+	krt_users_note(&e->heap, u, proto);
 	if (u != &mem->users) {
 		krt_entry(u, struct krt_block, users)->touched = true;
 		prune_users(e, &mem->users);
-		krt_users_note(&e->heap, &mem->users, op, sort, addr, block, list);
+		krt_users_note(&e->heap, &mem->users, proto);
 	}
 }
 
-/* Kernels of unknown access that hold a pointer into the same allocation. */
+/* Kernels that hold a pointer into the same allocation and may reach as far. */
 static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem,
 		       uint64_t addr)
 {
@@ -390,49 +479,61 @@ static void meet_users(struct krt_engine *e, const struct krt_touch *t, struct k
 	const struct krt_users *u = users_of(e, mem, addr, &block);
 
 	for (uint32_t i = 0; i < u->count; i++) {
-		struct krt_op_info *prev = u->user[i].op;
+		const struct krt_user *x = &u->user[i];
+		struct krt_op_info *prev = x->op;
 		enum krt_finding_view view;
 		struct krt_pair p;
+		bool coop = t->kind == KRT_ACC_ATOMIC && t->op->coop && prev->coop;
 
-		if ((u->user[i].sort != KRT_USER_POINTER && u->user[i].sort != KRT_USER_WORD) ||
-		    u->user[i].block != block || prev == t->op || krt_pair_known(e, prev, mem) ||
-		    !krt_unordered(e, prev, t->stream, &view))
+		if ((x->sort != KRT_USER_POINTER && x->sort != KRT_USER_WORD) ||
+		    x->block != block || prev == t->op ||
+		    !(coop || krt_access_conflict(x->kind, t->kind)) ||
+		    krt_pair_known(e, prev, mem) || !krt_unordered(e, prev, t->stream, &view))
 			continue;
 		p = (struct krt_pair){.confidence = KRT_POSSIBLE, .view = view};
-		p.rule = t->kind == KRT_ACC_READ ? KRT_RULE_RACE_RAW : KRT_RULE_RACE_WAR;
-		if (t->kind == KRT_ACC_ATOMIC && t->op->coop && prev->coop)
+		p.rule = x->kind == KRT_ACC_UNKNOWN
+				 ? t->kind == KRT_ACC_READ ? KRT_RULE_RACE_RAW : KRT_RULE_RACE_WAR
+				 : race_rule(t->kind, x->kind);
+		if (coop)
 			p.rule = KRT_RULE_COOP_SHARED;
 		p.cur = t->op;
 		p.prev = prev;
 		p.cur_what = krt_what_of(t->kind);
-		p.prev_what = "use";
-		p.cur_know = t->know;
-		p.prev_know =
-			u->user[i].sort == KRT_USER_POINTER ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+		p.prev_what = krt_what_of(x->kind);
+		p.cur_know = (uint8_t)t->know;
+		p.prev_know = x->know;
+		p.cur_sure = (uint8_t)t->sure;
+		p.prev_sure = x->sure;
 		p.mem = mem;
 		krt_pair_add(e, &p);
 	}
 }
 
-static void touch_done(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s)
+/* [addr, addr + len) of mem has been touched. */
+static void touch_done(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem,
+		       bool array, uint64_t addr, uint64_t len)
 {
-	struct krt_mem *mem = s->array ? s->array : krt_mem_at(&e->mem, s->addr);
-	unsigned sort = t->op->class == KRT_OPC_KERNEL ? KRT_USER_KERNEL
-			: t->kind == KRT_ACC_READ      ? KRT_USER_READ
-						       : KRT_USER_WRITE;
+	struct krt_user user = {.op = t->op,
+				.anchor = addr,
+				.kind = (uint8_t)t->kind,
+				.know = (uint8_t)t->know,
+				.sure = (uint8_t)t->sure,
+				.held = t->held};
 
 	if (!mem)
 		return;
-	meet_users(e, t, mem, s->addr);
-	if (!s->array)
-		krt_input_touch(e, t->op, mem, s->addr,
-				(s->slices - 1) * s->slice_pitch + (s->rows - 1) * s->pitch +
-					s->width,
-				t->kind);
+	if (t->op->class != KRT_OPC_KERNEL)
+		user.sort = t->kind == KRT_ACC_READ ? KRT_USER_READ : KRT_USER_WRITE;
+	else
+		user.sort = t->sure == KRT_SURE_ALL && !t->pattern ? KRT_USER_KERNEL
+								    : KRT_USER_PART;
+	meet_users(e, t, mem, addr);
+	if (!array)
+		krt_input_touch(e, t->op, mem, addr, len, t->kind);
 	if (!t->forget)
-		note_users(e, mem, s->addr, t->op, sort, false);
-	if (t->kind != KRT_ACC_READ && !s->array) {
-		struct krt_block *b = krt_block_at(&e->mem, s->addr);
+		note_users(e, mem, &user);
+	if (t->kind != KRT_ACC_READ && !array && t->sure == KRT_SURE_ALL) {
+		struct krt_block *b = krt_block_at(&e->mem, addr);
 
 		if (b)
 			b->wrote = true;
@@ -457,12 +558,14 @@ void krt_shape_join(struct krt_shape *s)
 void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *shape)
 {
 	struct krt_shape s = *shape;
+	uint64_t len;
 
 	if (t->kind != KRT_ACC_READ)
 		krt_shadow_written(e, shape);
 	if (!e->judge || !s.width || !s.rows || !s.slices || t->stream->ctx->sticky)
 		return;
 	krt_shape_join(&s);
+	t->op->large |= s.width * s.rows * s.slices > FLAG_BYTES;
 	if (s.slices <= ROWS_MAX && s.rows <= ROWS_MAX / s.slices)
 		for (uint64_t z = 0; z < s.slices; z++)
 			for (uint64_t y = 0; y < s.rows; y++)
@@ -470,7 +573,8 @@ void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const stru
 					    s.width);
 	else
 		krt_reason(e, KRT_REASON_ROWS, "%s", krt_api[t->op->api].base);
-	touch_done(e, t, &s);
+	len = (s.slices - 1) * s.slice_pitch + (s.rows - 1) * s.pitch + s.width;
+	touch_done(e, t, s.array ? s.array : krt_mem_at(&e->mem, s.addr), s.array, s.addr, len);
 }
 
 enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *s)
@@ -501,6 +605,7 @@ enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *
 
 /* --- a kernel of which a pointer is known -------------------------------------------- */
 
+/* Of unknown role. */
 static void meet_pointer(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct meeting *m = user;
@@ -513,119 +618,216 @@ static void meet_pointer(void *user, const struct krt_access *prev, uint64_t fro
 	p.rule = prev->kind == KRT_ACC_READ ? KRT_RULE_RACE_WAR : KRT_RULE_RACE_RAW;
 	if (prev->kind == KRT_ACC_ATOMIC && prev->op->coop && m->op->coop)
 		p.rule = KRT_RULE_COOP_SHARED;
+	p.confidence = krt_sync_confidence(m->op, prev->op, p.confidence);
 	p.cur = m->op;
 	p.prev = prev->op;
 	p.cur_what = "use";
 	p.prev_what = krt_what_of(prev->kind);
-	p.cur_know = KRT_KNOW_POINTER;
+	p.cur_know = (uint8_t)m->t->know;
+	p.cur_sure = KRT_SURE_FROM;
 	p.prev_know = prev->know;
+	p.prev_sure = prev->sure;
 	p.mem = m->mem;
 	p.from = krt_mem_addr(m->mem, from);
 	p.end = krt_mem_addr(m->mem, end);
 	krt_pair_add(m->e, &p);
 }
 
+/* Who else may reach what a pointer leads to. */
 static void pointer_users(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-			  uint64_t addr, bool plain)
+			  const struct krt_kernel_access *a)
 {
 	uint32_t block;
-	const struct krt_users *u = users_of(e, mem, addr, &block);
+	const struct krt_users *u = users_of(e, mem, a->addr, &block);
 
 	for (uint32_t i = 0; i < u->count; i++) {
-		struct krt_op_info *prev = u->user[i].op;
-		unsigned sort = u->user[i].sort;
+		const struct krt_user *x = &u->user[i];
+		struct krt_op_info *prev = x->op;
+		bool coop = op->coop && prev->coop && x->sort == KRT_USER_POINTER &&
+			    a->know != KRT_KNOW_WORD && x->anchor == a->addr &&
+			    a->kind & (KRT_ACC_ATOMIC | KRT_ACC_UNKNOWN) &&
+			    x->kind & (KRT_ACC_ATOMIC | KRT_ACC_UNKNOWN);
 		enum krt_finding_view view;
 		struct krt_pair p;
 
-		if (u->user[i].block != block || prev == op || krt_pair_known(e, prev, mem) ||
-		    !krt_unordered(e, prev, op->stream, &view))
+		if (x->block != block || prev == op ||
+		    !(coop || krt_access_conflict(x->kind, a->kind)) ||
+		    krt_pair_known(e, prev, mem) || !krt_unordered(e, prev, op->stream, &view))
 			continue;
 		p = (struct krt_pair){
 			.rule = KRT_RULE_RACE_RAW, .confidence = KRT_POSSIBLE, .view = view};
+		if (coop)
+			p.rule = KRT_RULE_COOP_SHARED;
+		else if (x->kind == KRT_ACC_READ)
+			p.rule = KRT_RULE_RACE_WAR;
+		else if (a->kind != KRT_ACC_UNKNOWN && x->kind != KRT_ACC_UNKNOWN)
+			p.rule = race_rule(a->kind, x->kind);
 		p.cur = op;
 		p.prev = prev;
-		p.cur_what = "use";
-		p.prev_what = "use";
-		p.cur_know = plain ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
-		p.prev_know = KRT_KNOW_POINTER;
+		p.cur_what = krt_what_of(a->kind);
+		p.prev_what = krt_what_of(x->kind);
+		p.cur_know = (uint8_t)a->know;
+		p.prev_know = x->know;
+		p.cur_sure = KRT_SURE_FROM;
+		p.prev_sure = x->sure;
 		p.mem = mem;
-		switch ((enum krt_user_sort)sort) {
-		case KRT_USER_READ:
-			p.rule = KRT_RULE_RACE_WAR;
-			p.prev_what = "read";
-			p.prev_know = KRT_KNOW_API;
-			break;
-		case KRT_USER_WRITE:
-			p.prev_what = "write";
-			p.prev_know = KRT_KNOW_API;
-			break;
-		case KRT_USER_KERNEL:
-			p.prev_know = KRT_KNOW_ANNOTATION;
-			break;
-		case KRT_USER_POINTER:
-			if (plain && op->coop && prev->coop && u->user[i].anchor == addr)
-				p.rule = KRT_RULE_COOP_SHARED;
-			break;
-		case KRT_USER_WORD:
-			p.prev_know = KRT_KNOW_WORD;
-			break;
-		}
 		krt_pair_add(e, &p);
 	}
 }
 
-void krt_touch_pointer(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, bool plain,
-		       bool list)
+/* The byte that a pointer leads to, for all that may follow. */
+static void touch_anchor(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
+			 const struct krt_kernel_access *a)
 {
-	struct krt_mem *mem = krt_mem_at(&e->mem, addr);
-	const struct krt_mem *freed;
-	struct meeting m = {.e = e, .mem = mem, .op = op, .stream = op->stream};
-	unsigned know = plain ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
-	uint64_t key;
+	struct krt_touch t = {.op = op,
+			      .stream = op->stream,
+			      .kind = a->kind,
+			      .know = a->know,
+			      .sure = KRT_SURE_FROM};
+	struct meeting m = {.e = e, .t = &t, .mem = mem, .op = op, .stream = op->stream};
+	struct krt_access at = {.op = op,
+				.mapping = mem->serial,
+				.kind = (uint8_t)a->kind,
+				.know = (uint8_t)a->know,
+				.sure = KRT_SURE_FROM};
+	uint64_t key = krt_mem_key(mem, a->addr);
 
-	krt_shadow_reached(e, addr);
-	if (!e->judge || op->stream->ctx->sticky)
-		return;
-	if (!mem) {
-		freed = krt_mem_freed_at(&e->mem, addr);
-		if (freed)
-			use_after_free(e, op, freed, addr, addr + 1, KRT_ACC_UNKNOWN, know,
-				       plain ? KRT_CERTAIN : KRT_POSSIBLE);
-		return;
-	}
-	krt_rights_kernel(e, op, mem, addr, addr + 1, "use", know,
-			  plain ? KRT_LIKELY : KRT_POSSIBLE);
-	if (host_sees(mem))
-		krt_unfinished_signal(e, op->stream);
-	use_before_alloc(e, op, mem, KRT_ACC_UNKNOWN, know, plain ? KRT_LIKELY : KRT_POSSIBLE);
-	krt_reuse_pointer(e, op, mem, addr, plain, list);
-	if (plain) {
-		struct krt_access a = {.op = op,
-				       .mapping = mem->serial,
-				       .kind = KRT_ACC_UNKNOWN,
-				       .know = KRT_KNOW_POINTER};
-
-		key = krt_mem_key(mem, addr);
+	if (a->kind == KRT_ACC_UNKNOWN)
 		krt_ranges_each(&mem->space->sure, key, key + 1, meet_pointer, &m);
-		/* when full, the next sweep makes room; until then the users below stand for it */
-		if (mem->space->may.tree.count < ANCHORS_MAX)
-			krt_ranges_add(&e->heap, &mem->space->may, key, key + 1, &a);
-		e->since_sweep++;
-		if (mem->space->graphs) {
-			struct krt_graph_touch g = {.op = op,
-						    .stream = op->stream,
-						    .mem = mem,
-						    .kind = KRT_ACC_UNKNOWN,
-						    .know = KRT_KNOW_POINTER};
+	else
+		krt_ranges_conflicts(&mem->space->sure, key, key + 1, a->kind, meet, &m);
+	/* when full, the next sweep makes room; until then the users stand for it */
+	if (mem->space->may.tree.count < ANCHORS_MAX)
+		krt_ranges_add(&e->heap, &mem->space->may, key, key + 1, &at);
+	e->since_sweep++;
+	if (mem->space->graphs) {
+		struct krt_graph_touch g = {.op = op,
+					    .stream = op->stream,
+					    .mem = mem,
+					    .kind = a->kind,
+					    .know = a->know,
+					    .sure = KRT_SURE_FROM};
 
-			krt_graph_meet(e, &g, key, key + 1);
-		}
+		krt_graph_meet(e, &g, key, key + 1);
 	}
-	pointer_users(e, op, mem, addr, plain);
-	krt_input_touch(e, op, mem, addr, 1, KRT_ACC_UNKNOWN);
-	note_users(e, mem, addr, op, plain ? KRT_USER_POINTER : KRT_USER_WORD, list);
+}
+
+/* Bytes from addr on to the end of the block or allocation. */
+static uint64_t reach(struct krt_engine *e, const struct krt_mem *mem, uint64_t addr)
+{
+	const struct krt_block *b = krt_block_at(&e->mem, addr);
+
+	return b ? b->node.key + b->size - addr : mem->node.key + mem->size - addr;
+}
+
+/* A kernel is given an address, of which its role may be known. */
+static void touch_pointer(struct krt_engine *e, struct krt_op_info *op,
+			  const struct krt_kernel_access *a)
+{
+	struct krt_mem *mem = krt_mem_at(&e->mem, a->addr);
+	bool word = a->know == KRT_KNOW_WORD;
+	struct krt_user user = {.op = op,
+				.anchor = a->addr,
+				.sort = word ? KRT_USER_WORD : KRT_USER_POINTER,
+				.kind = (uint8_t)a->kind,
+				.know = (uint8_t)a->know,
+				.sure = KRT_SURE_FROM,
+				.held = a->within > 8,
+				/* Beside numbers may lie what nobody wrote: addresses that the stack
+				   held. */
+				.list = !a->pure || a->within > KRT_LIST_FROM};
+	enum krt_confidence likely = word ? KRT_POSSIBLE : KRT_LIKELY;
+
+	if (!mem) {
+		const struct krt_mem *freed = krt_mem_freed_at(&e->mem, a->addr);
+
+		if (freed)
+			use_after_free(e, op, freed, a->addr, a->addr + 1, a->kind, a->know,
+				       KRT_SURE_FROM,
+				       word ? KRT_POSSIBLE
+					    : life_confidence(KRT_SURE_FROM, user.held));
+		return;
+	}
+	krt_rights_kernel(e, op, mem, a->addr, a->addr + 1, krt_what_of(a->kind), a->know, likely);
+	if (a->kind != KRT_ACC_READ && host_sees(mem))
+		krt_unfinished_signal(e, op->stream);
+	use_before_alloc(e, op, mem, a->kind, a->know, KRT_SURE_FROM, likely);
+	krt_reuse_pointer(e, op, mem, a);
+	if (!word)
+		touch_anchor(e, op, mem, a);
+	pointer_users(e, op, mem, a);
+	krt_input_touch(e, op, mem, a->addr, a->kind == KRT_ACC_UNKNOWN ? 1 : reach(e, mem, a->addr),
+			a->kind);
+	note_users(e, mem, &user);
 	if (e->since_sweep > e->sweep_after)
 		krt_sweep(e);
+}
+
+/* --- kernels -------------------------------------------------------------------------- */
+
+static struct krt_pattern pattern_of(const struct krt_kernel_access *a)
+{
+	struct krt_pattern p = krt_pattern_solid(a->from, a->end);
+
+	p.at = a->addr;
+	if (a->rows > 1) {
+		p.rows = a->rows;
+		p.pitch = a->pitch;
+		p.row = a->len;
+	}
+	p.stride = p.width = p.row;
+	if (a->stride > a->width) {
+		p.stride = a->stride;
+		p.width = a->width;
+	}
+	return p;
+}
+
+void krt_touch_kernel(struct krt_engine *e, struct krt_op_info *op,
+		      const struct krt_kernel_access *a)
+{
+	struct krt_touch t = {.op = op,
+			      .stream = op->stream,
+			      .kind = a->kind,
+			      .know = a->know,
+			      .sure = a->sure,
+			      .held = a->within > 8};
+	struct krt_shape s = {.addr = a->addr,
+			      .width = a->len,
+			      .rows = a->rows ? a->rows : 1,
+			      .pitch = a->pitch,
+			      .slices = 1,
+			      .array = a->mem};
+	struct krt_pattern p;
+	struct krt_mem *mem;
+
+	if (!a->len) {
+		if (a->kind != KRT_ACC_READ)
+			krt_shadow_reached(e, a->addr);
+		if (e->judge && !op->stream->ctx->sticky)
+			touch_pointer(e, op, a);
+		return;
+	}
+	p = pattern_of(a);
+	if (a->sure == KRT_SURE_ALL && p.stride <= p.width && s.rows <= KERNEL_ROWS) {
+		krt_touch_shape(e, &t, &s);
+		return;
+	}
+	if (a->from >= a->end)
+		return;
+	if (a->kind != KRT_ACC_READ && !a->mem)
+		krt_shadow_changed(e, a->from, a->end - a->from);
+	if (!e->judge || op->stream->ctx->sticky)
+		return;
+	/* It lies in one allocation, but for what is out of bounds: gaps in its keys. */
+	mem = a->mem ? a->mem : krt_mem_at(&e->mem, a->from);
+	if (mem && mem->kind != KRT_MEM_ARRAY) {
+		p.at += mem->space_off - mem->node.key;
+		t.only = mem;
+	}
+	t.pattern = krt_pattern_id(&e->heap, &e->patterns, &p);
+	touch_range(e, &t, &s, a->from, a->end - a->from);
+	touch_done(e, &t, mem, a->mem, a->from, a->end - a->from);
 }
 
 /* --- the CPU --------------------------------------------------------------------------- */
@@ -640,10 +842,15 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 		return;
 	if (!krt_unordered(m->e, prev->op, NULL, &p.view))
 		return;
-	if (m->may)
+	if (prev->kind == KRT_ACC_UNKNOWN)
 		p.confidence = m->kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
+	else
+		p.confidence = krt_access_confidence(KRT_SURE_ALL, prev->sure);
+	if (!bytes_meet(m, prev, from, end, &p.confidence))
+		return;
 	p.cur = m->op;
 	p.prev = prev->op;
+	p.prev_sure = prev->sure;
 	p.cur_what = krt_what_of(m->kind);
 	p.prev_what = krt_what_of(prev->kind);
 	p.cur_know = krt_api[m->op->api].cls == KRT_CLASS_NOTE ? KRT_KNOW_ANNOTATION : KRT_KNOW_API;
@@ -672,10 +879,8 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 		struct krt_mem *mem = krt_piece_at(e, addr, end, &to);
 
 		m.mem = mem ? mem : &e->mem.pageable;
-		m.may = false;
 		krt_ranges_conflicts(&m.mem->space->sure, krt_mem_key(m.mem, addr),
 				     krt_mem_key(m.mem, to), m.kind, meet_host, &m);
-		m.may = true;
 		krt_ranges_conflicts(&m.mem->space->may, krt_mem_key(m.mem, addr),
 				     krt_mem_key(m.mem, to), m.kind, meet_host, &m);
 		if (m.mem->space->past.tree.count) {
@@ -707,14 +912,18 @@ static void meet_free(void *user, const struct krt_access *prev, uint64_t from, 
 	/* Through another mapping of the same memory: that one goes on. */
 	if (m->mem->kind == KRT_MEM_MAPPED && prev->mapping != m->mem->serial)
 		return;
-	if (prev->op == m->op || !krt_unordered(m->e, prev->op, m->stream, &p.view))
+	if (prev->op == m->op || !krt_unordered(m->e, prev->op, m->stream, &p.view) ||
+	    !bytes_meet(m, prev, from, end, &p.confidence))
 		return;
+	if (prev->sure == KRT_SURE_WITHIN || prev->sure == KRT_SURE_LIMIT)
+		p.confidence = KRT_LIKELY;
 	p.cur = m->op;
 	p.prev = prev->op;
 	p.cur_what = "free";
 	p.prev_what = krt_what_of(prev->kind);
 	p.cur_know = KRT_KNOW_API;
 	p.prev_know = prev->know;
+	p.prev_sure = prev->sure;
 	p.mem = m->mem;
 	p.from = krt_mem_addr(m->mem, from);
 	p.end = krt_mem_addr(m->mem, end);
@@ -735,20 +944,24 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 	krt_ranges_each(&mem->space->sure, from, end, meet_free, &m);
 	krt_ranges_each(&mem->space->past, from, end, meet_free, &m);
 	for (uint32_t i = 0; i < mem->users.count; i++) {
-		struct krt_op_info *prev = mem->users.user[i].op;
-		unsigned sort = mem->users.user[i].sort;
+		const struct krt_user *x = &mem->users.user[i];
+		struct krt_op_info *prev = x->op;
 		struct krt_pair p = {.rule = rule};
 
-		if ((sort != KRT_USER_POINTER && sort != KRT_USER_WORD) || prev == op ||
-		    krt_pair_known(e, prev, mem) || !krt_unordered(e, prev, s, &p.view))
+		if ((x->sort != KRT_USER_POINTER && x->sort != KRT_USER_WORD &&
+		     x->sort != KRT_USER_PART) ||
+		    prev == op || krt_pair_known(e, prev, mem) ||
+		    !krt_unordered(e, prev, s, &p.view))
 			continue;
-		p.confidence = sort == KRT_USER_POINTER ? KRT_CERTAIN : KRT_POSSIBLE;
+		p.confidence = x->sort == KRT_USER_WORD ? KRT_POSSIBLE
+							 : life_confidence(x->sure, x->held);
 		p.cur = op;
 		p.prev = prev;
 		p.cur_what = "free";
-		p.prev_what = "use";
+		p.prev_what = krt_what_of(x->kind);
 		p.cur_know = KRT_KNOW_API;
-		p.prev_know = sort == KRT_USER_POINTER ? KRT_KNOW_POINTER : KRT_KNOW_WORD;
+		p.prev_know = x->know;
+		p.prev_sure = x->sure;
 		p.mem = mem;
 		krt_pair_add(e, &p);
 	}
@@ -819,6 +1032,7 @@ void krt_sweep(struct krt_engine *e)
 	size_t left;
 
 	e->sweeps++;
+	krt_patterns_unmark(&e->patterns);
 	krt_graph_sweep(e);
 	left = sweep_mem(e, &e->mem.pageable) + sweep_mem(e, &e->mem.unknown);
 	for (struct krt_node *n = krt_tree_first(&e->mem.live); n; n = krt_tree_next(n))
@@ -826,6 +1040,7 @@ void krt_sweep(struct krt_engine *e)
 	for (struct krt_mem *a = e->mem.arrays; a; a = a->hh.next)
 		left += sweep_mem(e, a);
 	krt_pool_sweep(e);
+	krt_patterns_sweep(&e->patterns);
 	e->since_sweep = 0;
 	e->sweep_after = left * 2 > 4096 ? left * 2 : 4096;
 }

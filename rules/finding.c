@@ -224,6 +224,17 @@ const char *krt_confidence_name(enum krt_confidence c)
 	return "possible";
 }
 
+const char *krt_tier_text(enum krt_tier t)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		KRT_TIERS(X)
+#undef X
+	};
+
+	return t < KRT_NR_TIERS ? text[t] : "?";
+}
+
 const char *krt_view_name(enum krt_finding_view v)
 {
 	switch (v) {
@@ -281,6 +292,8 @@ void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum)
 		ADD(unwrapped);
 		ADD(export_tables);
 		ADD(ignored); ADD(kernels_declared); ADD(kernels_unknown);
+		for (unsigned k = 0; k < KRT_NR_TIERS; k++)
+			ADD(launches_by[k]);
 		ADD(device_times);
 		if (!sum->timing[0])
 			memcpy(sum->timing, c->timing, sizeof(sum->timing));

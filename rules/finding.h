@@ -14,6 +14,23 @@ enum krt_level { KRT_LEVEL_NOTE, KRT_LEVEL_WARNING, KRT_LEVEL_ERROR };
 enum krt_confidence { KRT_POSSIBLE, KRT_LIKELY, KRT_CERTAIN };
 enum krt_finding_view { KRT_BOTH_VIEWS, KRT_DOCUMENTED_ONLY };
 
+/* What told of a launch what it reads and writes, the best that did. */
+#define KRT_TIERS(X)                                                                               \
+	X(ANNOTATION, "annotation")                                                                \
+	X(KERNELS_FILE, "kernels-file")                                                            \
+	X(LIBRARY, "library-model")                                                                \
+	X(RANGE, "ptx-range") /* of every pointer that the kernel uses its bytes */                \
+	X(ROLE, "ptx-role")   /* of some only what for */                                          \
+	X(NAME, "name-const") /* const in the mangled name */                                      \
+	X(SCAN, "scan")	      /* the pointers among its parameters */
+enum krt_tier {
+#define X(name, text) KRT_TIER_##name,
+	KRT_TIERS(X)
+#undef X
+	KRT_NR_TIERS
+};
+const char *krt_tier_text(enum krt_tier t);
+
 enum krt_rule_id {
 #define KRT_RULE(NAME, id, level, title) KRT_RULE_##NAME,
 #include "rules.def"
@@ -123,7 +140,9 @@ struct krt_coverage {
 	uint64_t calls, launches, copies, sets, allocations, frees, events_recorded, waits, syncs,
 		graph_launches, host_functions, captured_calls;
 	uint64_t failed_calls, dropped, unwrapped, export_tables, ignored;
-	uint64_t kernels_declared, kernels_unknown; /* launches by tier */
+	uint64_t kernels_declared, kernels_unknown; /* launches: by a file or the program; neither
+						       nor by PTX or a library's call */
+	uint64_t launches_by[KRT_NR_TIERS];
 	uint64_t device_times; /* operations of which the device's times are known */
 	char timing[96];       /* whether they are recorded, or why not; "": not asked for */
 };

@@ -25,12 +25,14 @@ void krt_words_race(const struct krt_facts *f, struct krt_words *w)
 			 c->api, c->seq, c->stream, c->detail ? " (" : "",
 			 c->detail ? c->detail : "", c->detail ? ")" : "",
 			 c->scan	     ? "is given a pointer into and may touch"
-			 : c->what[0] == 'r' ? "reads"
+			 : c->what[0] == 'r' ? c->some ? "may read" : "reads"
+			 : c->some	     ? "may write"
 					     : "writes",
 			 bytes, p->api, p->seq, p->stream, p->detail ? " (" : "",
 			 p->detail ? p->detail : "", p->detail ? ")" : "",
 			 p->scan	     ? "was given too and may touch"
-			 : p->what[0] == 'r' ? "reads"
+			 : p->what[0] == 'r' ? p->some ? "may read" : "reads"
+			 : p->some	     ? "may write"
 					     : "writes");
 		if (c->loose && c->what[0] == 'r')
 			snprintf(w->fix, sizeof(w->fix),

@@ -51,7 +51,7 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len)
 	const char *buffer = f->buffer ? f->buffer : "memory";
 
 	/* Of a kernel that only holds a pointer, one byte stands for all that it reaches. */
-	if (f->len == 1 && (f->cur.scan || f->prev.scan))
+	if (f->len == 1 && (f->cur.scan || f->prev.scan || f->cur.from || f->prev.from))
 		snprintf(buf, len, "bytes from +0x%" PRIx64 " on of %s", f->offset, buffer);
 	else if (f->len)
 		snprintf(buf, len, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " of %s", f->offset,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel of unknown access is given a buffer that an unordered upload still writes.
- * EXPECT: KRT-RACE-RAW warning likely both count=1
+ * A kernel reads a buffer that an unordered upload still writes.
+ * EXPECT: KRT-RACE-RAW error certain both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: the kernel reads the old content
  */

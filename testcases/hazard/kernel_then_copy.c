@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel of unknown access is given a buffer that an unordered upload overwrites:
- * whether the kernel reads or writes, it may use those bytes.
- * EXPECT: KRT-RACE-WAR warning likely both count=1
+ * A kernel reads a buffer that an unordered upload overwrites.
+ * EXPECT: KRT-RACE-WAR error certain both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: the kernel reads the new content
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuLaunchKernelEx of a kernel of unknown access against an upload.
- * EXPECT: KRT-RACE-WAR warning likely both count=1
+ * cuLaunchKernelEx of a kernel of which nothing was declared against a set.
+ * EXPECT: KRT-RACE-WAW error certain both count=1
  * EXPECT-FIXED: none
  */
 #include "prog.h"

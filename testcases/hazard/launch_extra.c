@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A launch whose parameters come as one buffer (`extra`), against a set.
- * EXPECT: KRT-RACE-WAR warning likely both count=1
+ * EXPECT: KRT-RACE-WAW error certain both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: the kernel overwrites the later set
  */

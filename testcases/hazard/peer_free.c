@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Device 0's buffer is freed while a kernel on device 1 that was given its address
- * is pending: the wait inside the free, where there is one, is for the owner's
- * device.  (The kernel does not touch it here, so that the program lives.)
+ * Device 0's buffer is freed while a kernel on device 1 is pending that writes it where
+ * a flag says so: the wait inside the free, where there is one, is for the owner's
+ * device.  (The flag does not say so here, so that the program lives.)
  * MAY-SKIP: needs two devices with peer access
  * EXPECT: KRT-FREE-IN-USE error certain both count=1
  * EXPECT-FIXED: none
  */
-#include "prog.h"
+#include "shapes.h"
 
 enum { N = 2048 };
 
@@ -17,8 +17,7 @@ int main(void)
 	CUdevice dev;
 	CUcontext other;
 	CUstream s;
-	CUdeviceptr src;
-	struct prog_kernels k;
+	CUdeviceptr src, flag;
 	int count;
 
 	CU(cuDeviceGetCount(&count));
@@ -31,9 +30,11 @@ int main(void)
 	CU(cuCtxSetCurrent(other));
 	if (cuCtxEnablePeerAccess(prog_context, 0) != CUDA_SUCCESS)
 		prog_skip("no peer access");
-	prog_load(&k);
+	shapes_load();
+	flag = device_u32("flag", 1);
+	set_now(flag, 0, 1);
 	s = stream_nb("reader");
-	K_PVN(&k, maybe, s, src, 0, N, SLOW);
+	ASKED(s, src, flag, N, SLOW);
 #ifdef FIXED
 	CU(cuStreamSynchronize(s));
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lost record of S23 with kernels of unknown access: what is certain is the
- * lost record, not the conflict.
+ * The lost record of S23 where nothing meets afterwards that it would have ordered.
  * SOURCE: scenarios S23 (structural)
  * EXPECT: KRT-EVENT-OVERWRITTEN warning certain both count=1
  * EXPECT-FIXED: none
@@ -29,7 +28,7 @@ int main(void)
 	CU(cuEventRecord(e1, s2));
 #endif
 	CU(cuStreamWaitEvent(s3, e1, 0));
-	ADD(s3, y, x, N, 0);
+	INC(s3, y, 1, N, 0);
 	CU(cuCtxSynchronize());
 
 	CU(cuEventDestroy(e1));

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A mapping goes while a kernel that was given its address is pending.  (The kernel
- * does not touch it here, so that the program lives.)
+ * A mapping goes while a kernel is pending that writes there where a flag says so.  (It
+ * does not say so here, so that the program lives.)
  * EXPECT: KRT-FREE-IN-USE error certain both count=1
  * EXPECT-FIXED: none
  */
-#include "prog.h"
+#include "shapes.h"
 #include "vmm.h"
 
 int main(void)
@@ -13,9 +13,11 @@ int main(void)
 	prog_start();
 	CUstream s = stream_nb("s");
 	struct vmm m = vmm_new();
-	CUdeviceptr p = vmm_map(&m);
+	CUdeviceptr p = vmm_map(&m), flag = device_u32("flag", 1);
 
-	MAYBE(s, p, 0, 64, SLOW);
+	shapes_load();
+	set_now(flag, 0, 1);
+	ASKED(s, p, flag, 64, SLOW);
 #ifdef FIXED
 	CU(cuStreamSynchronize(s));
 #endif
