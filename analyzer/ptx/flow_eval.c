@@ -227,7 +227,7 @@ static bool fits(const struct ev *e, const struct aval *v, unsigned w, bool sign
 	lo -= base;
 	hi -= base;
 	*shift = (lo >= 0 ? lo / size : -((-lo + size - 1) / size)) * size;
-	return hi - *shift < size;
+	return (wide)hi - *shift < size;
 }
 
 /* The value as a number of w bits. */
@@ -1026,7 +1026,8 @@ static struct aval node(struct ev *e, const struct pins *p)
 	case N_CMP:
 		return compare(e, a, b, p);
 	case N_EXT:
-		return window(e, a, (unsigned)p->imm, p->sign);
+		/* wider ones come to the limits of the numbers here */
+		return p->imm > 61 ? top : window(e, a, (unsigned)p->imm, p->sign);
 	default:
 		break;
 	}

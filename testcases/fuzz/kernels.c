@@ -35,7 +35,8 @@
 
 #define INPUT_MAX  ((size_t)1 << 18) /* bytes of an input */
 #define CORPUS_MAX 8192
-#define HANG_S	   30 /* for one input, sanitizers and all */
+#define HANG_S	   60	/* for one input, sanitizers and all */
+#define SLOW_MS	   3000 /* of the processor */
 
 struct input {
 	unsigned char *p;
@@ -52,6 +53,7 @@ struct target {
 
 static struct input corpus[CORPUS_MAX];
 static unsigned ncorpus;
+static long slowest;
 static struct shared {
 	unsigned long round;
 	size_t n;
@@ -636,12 +638,24 @@ static void run_one(const struct target *t, const unsigned char *p, size_t n)
 	/* of its own size, so that a step outside shows */
 	unsigned char *copy = malloc(n ? n : 1);
 
+	struct timespec from, to;
+	long ms;
+
 	MUST(copy);
 	memcpy(copy, p, n);
 	alarm(HANG_S);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
 	t->one(copy, n);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
 	alarm(0);
 	free(copy);
+	ms = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
+	if (ms > slowest)
+		slowest = ms;
+	if (ms > SLOW_MS) {
+		fprintf(stderr, "%ld ms for %zu bytes\n", ms, n);
+		abort();
+	}
 }
 
 static void child(const struct target *t, unsigned long rounds, unsigned long seconds, uint64_t seed)
@@ -669,8 +683,8 @@ static void child(const struct target *t, unsigned long rounds, unsigned long se
 		if (fresh)
 			keep(p, n);
 	}
-	printf("  ok      fuzz %s: %lu inputs, from %u and %u that came to something new\n", t->name,
-	       shared->round - 1, given, ncorpus - given);
+	printf("  ok      fuzz %s: %lu inputs, from %u and %u that came to something new; the slowest took %ld ms\n",
+	       t->name, shared->round - 1, given, ncorpus - given, slowest);
 	fflush(stdout);
 }
 
