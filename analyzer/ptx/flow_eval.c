@@ -1130,7 +1130,10 @@ static struct aval node(struct ev *e, const struct pins *p)
 			return con(p->nop == N_OR ? a->c | b->c : a->c ^ b->c);
 		if (p->nop == N_XOR && is_const(b)) {
 			x = window(e, b, w, true);
-			if (is_const(&x) && x.c == -1)
+			/* Multiples of 2^n, of which the bits from n on are turned. */
+			k = is_const(&x) ? -x.c : 0;
+			if (k > 0 && k < LIMIT && !(k & (k - 1)) && a->st == V_OK &&
+			    !(a->c % k) && !(step_of(a) % (uint64_t)k))
 				return sum(e, &x, a, -1);
 		}
 		x = window(e, a, w, false);

@@ -435,22 +435,36 @@ static bool normal(struct box *b)
 	return b->len < (uint64_t)LIMIT;
 }
 
-/* In how many dimensions they differ in number (*which: the last); -1: they have others. */
-static int differ(const struct box *a, const struct box *b, uint32_t *which)
-{
-	int n = 0;
+/* In how many dimensions two boxes differ in number; the last of these, -1: it has none such. */
+struct difference {
+	unsigned n;
+	uint64_t coef, na, nb;
+	int a, b;
+};
 
-	if (a->ndims != b->ndims)
-		return -1;
-	for (uint32_t i = 0; i < a->ndims; i++) {
-		if (a->dim[i].coef != b->dim[i].coef)
-			return -1;
-		if (a->dim[i].n != b->dim[i].n) {
-			*which = i;
-			n++;
+static struct difference differ(const struct box *a, const struct box *b)
+{
+	struct difference d = { 0 };
+	uint32_t i = 0, k = 0;
+
+	while (i < a->ndims || k < b->ndims) {
+		bool in_a = i < a->ndims &&
+			    (k == b->ndims || a->dim[i].coef <= b->dim[k].coef);
+		bool in_b = k < b->ndims &&
+			    (i == a->ndims || b->dim[k].coef <= a->dim[i].coef);
+
+		if (!in_a || !in_b || a->dim[i].n != b->dim[k].n) {
+			d.n++;
+			d.coef = in_a ? a->dim[i].coef : b->dim[k].coef;
+			d.na = in_a ? a->dim[i].n : 0;
+			d.nb = in_b ? b->dim[k].n : 0;
+			d.a = in_a ? (int)i : -1;
+			d.b = in_b ? (int)k : -1;
 		}
+		i += in_a;
+		k += in_b;
 	}
-	return n;
+	return d;
 }
 
 static bool touch(const struct box *a, const struct box *b)
@@ -462,62 +476,44 @@ static bool touch(const struct box *a, const struct box *b)
 /* b becomes part of a, which begins no later. */
 static bool join(struct box *a, const struct box *b, bool loose)
 {
-	uint64_t apart = (uint64_t)(b->at - a->at), len;
+	uint64_t apart = (uint64_t)(b->at - a->at), len, n;
+	struct difference d = differ(a, b);
 	struct box r = *a;
-	uint32_t k = 0;
-	int d = differ(a, b, &k);
 
-	if (!d && apart <= a->len) {
+	if (!d.n && apart <= a->len) {
 		len = apart + b->len;
 		r.len = len > a->len ? len : a->len;
-		if (!normal(&r))
-			return false;
-		*a = r;
-		return true;
-	}
-	if (a->len != b->len)
+	} else if (a->len != b->len || d.n > 1) {
 		return false;
-	/* One after the other in one dimension. */
-	for (uint32_t i = 0; i < a->ndims && d >= 0 && d <= 1; i++) {
-		uint64_t c = a->dim[i].coef, n;
+	} else if (d.n) {
+		/* One after the other in one dimension. */
+		if (apart % d.coef || apart / d.coef > d.na + 1)
+			return false;
+		n = apart / d.coef + d.nb;
+		if (d.a < 0) {
+			r = *b;
+			r.at = a->at;
+			r.acc = a->acc;
+			r.dim[d.b].n = n > d.na ? n : d.na;
+		} else {
+			r.dim[d.a].n = n > d.na ? n : d.na;
+		}
+	} else {
+		uint32_t i = 0;
 
-		if ((d && i != k) || apart % c || apart / c > a->dim[i].n + 1)
-			continue;
-		n = apart / c + b->dim[i].n;
-		r.dim[i].n = n > a->dim[i].n ? n : a->dim[i].n;
-		if (!normal(&r))
+		while (i < a->ndims &&
+		       (apart % a->dim[i].coef || apart / a->dim[i].coef > a->dim[i].n + 1))
+			i++;
+		if (i < a->ndims) {
+			r.dim[i].n += apart / a->dim[i].coef;
+		} else if (!loose || a->ndims == MAX_DIMS) {
 			return false;
-		*a = r;
-		return true;
+		} else {
+			/* The same twice. */
+			r.dim[r.ndims].coef = apart;
+			r.dim[r.ndims++].n = 1;
+		}
 	}
-	/* A dimension that the one has and the other has not. */
-	if (d < 0 && (a->ndims == b->ndims + 1 || b->ndims == a->ndims + 1)) {
-		const struct box *more = a->ndims > b->ndims ? a : b, *less = more == a ? b : a;
-
-		for (k = 0; k < less->ndims && more->dim[k].coef == less->dim[k].coef &&
-			    more->dim[k].n == less->dim[k].n;
-		     k++)
-			;
-		for (uint32_t i = k; i < less->ndims; i++)
-			if (more->dim[i + 1].coef != less->dim[i].coef ||
-			    more->dim[i + 1].n != less->dim[i].n)
-				return false;
-		if (apart != more->dim[k].coef * (more == a ? more->dim[k].n + 1 : 1))
-			return false;
-		r = *more;
-		r.at = a->at;
-		r.acc = a->acc;
-		r.dim[k].n++;
-		if (!normal(&r))
-			return false;
-		*a = r;
-		return true;
-	}
-	if (!loose || d || a->ndims == MAX_DIMS || !apart)
-		return false;
-	/* The same twice. */
-	r.dim[r.ndims].coef = apart;
-	r.dim[r.ndims++].n = 1;
 	if (!normal(&r))
 		return false;
 	*a = r;
@@ -528,19 +524,21 @@ static bool join(struct box *a, const struct box *b, bool loose)
 static bool cut_longer(struct boxes *s, uint32_t i, uint32_t j)
 {
 	struct box *a = &s->b[i], *b = &s->b[j], *l, rest;
-	uint32_t k = 0;
+	struct difference d = differ(a, b);
 	uint64_t n;
+	int k;
 
-	if (s->n == MAX_BOXES || differ(a, b, &k) != 1 || !touch(a, b))
+	if (s->n == MAX_BOXES || d.n != 1 || !touch(a, b))
 		return false;
-	l = a->dim[k].n > b->dim[k].n ? a : b;
-	n = (l == a ? b : a)->dim[k].n;
+	l = d.na > d.nb ? a : b;
+	n = l == a ? d.nb : d.na;
+	k = l == a ? d.a : d.b;
 	rest = *l;
-	rest.at += (int64_t)(rest.dim[k].coef * (n + 1));
+	rest.at += (int64_t)(d.coef * (n + 1));
 	rest.dim[k].n -= n + 1;
 	l->dim[k].n = n;
-	if (!normal(&rest))
-		return false;
+	(void)normal(&rest);
+	(void)normal(l);
 	s->b[s->n++] = rest;
 	return true;
 }
