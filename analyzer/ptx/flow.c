@@ -479,6 +479,7 @@ static void emit(struct flow *fl, struct instance *inst)
 		case PTX_OP_EXIT:
 		case PTX_OP_TRAP:
 			succs(fl, cur, guarded ? next : NONE, NONE);
+			VEC(fl->blocks, struct fblock)[cur].trap = in->op == PTX_OP_TRAP;
 			if (guarded)
 				set_cond(fl, cur, inst, in);
 			continue;

@@ -216,8 +216,9 @@ static void find_loops(struct flow *fl, struct cfg *c)
 			if (!(c->in_loop[b] >> k & 1))
 				continue;
 			for (uint32_t s = 0; s < fb->nsucc; s++)
-				out += !(c->in_loop[fb->succ[s]] >> k & 1);
-			out += !fb->nsucc || (fb->nsucc == 1 && fb->cond != NONE);
+				out += !(c->in_loop[fb->succ[s]] >> k & 1) &&
+				       !(blocks[fb->succ[s]].trap && !blocks[fb->succ[s]].nsucc);
+			out += (!fb->nsucc || (fb->nsucc == 1 && fb->cond != NONE)) && !fb->trap;
 			if (out)
 				l->exiting = l->exits ? NONE : b;
 			l->exits += out;
@@ -238,7 +239,8 @@ static void post_dominators(struct flow *fl, struct cfg *c)
 	for (uint32_t r = 0; r < c->nrpo; r++) {
 		uint32_t b = c->rpo[r];
 		const struct fblock *fb = &blocks[b];
-		bool last = !fb->nsucc || (fb->nsucc == 1 && fb->cond != NONE);
+		/* A kernel that fails is not spoken of. */
+		bool last = (!fb->nsucc || (fb->nsucc == 1 && fb->cond != NONE)) && !fb->trap;
 
 		succ[b] = c->pred[b];
 		nsucc[b] = c->npred[b];

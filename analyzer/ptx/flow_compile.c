@@ -375,6 +375,12 @@ static void find_tests(struct comp *c)
 			in1 = fb->nsucc == 2 && g->cfg.in_loop[fb->succ[1]] & bit;
 			if (in0 == in1)
 				continue;
+			/* No way out of the loop, but of the kernel. */
+			if (fb->nsucc == 1 ? fb->trap
+					   : VEC(c->fl->blocks, struct fblock)[fb->succ[in0]].trap &&
+						     !VEC(c->fl->blocks, struct fblock)[fb->succ[in0]]
+							      .nsucc)
+				continue;
 			neg = fb->nsucc == 1 ? !fb->cond_not : in0 ? fb->cond_not : !fb->cond_not;
 			(void)flow_atoms(g, g->cond[e], neg, at, &na, 8);
 			for (uint32_t i = 0; i < na && t->n < 2; i++) {
@@ -391,6 +397,10 @@ static void find_tests(struct comp *c)
 						if (n->op == N_IV && n->imm == l) {
 							iv = q;
 							break;
+						}
+						if (n->op == N_EXT && n->imm >= 32) {
+							q = n->a;
+							continue;
 						}
 						if (n->op != N_ADD && n->op != N_SUB)
 							break;
@@ -452,7 +462,8 @@ static void control(struct comp *c)
 		uint32_t d = f->rpo[r];
 		const struct fblock *fb = &VEC(c->fl->blocks, struct fblock)[d];
 
-		if (fb->nsucc + (fb->nsucc == 1 && fb->cond != NONE) < 2 || f->ptin[d] == NONE)
+		if (fb->nsucc + (fb->nsucc == 1 && fb->cond != NONE && !fb->trap) < 2 ||
+		    f->ptin[d] == NONE)
 			continue;
 		for (uint32_t s = 0; s < fb->nsucc; s++) {
 			uint32_t x = fb->succ[s];
@@ -521,7 +532,9 @@ int flow_behind(const struct comp *c, uint32_t block, uint32_t l)
 
 		if (!(f->in_loop[to] >> l & 1))
 			continue;
-		if (to == lp->header || !flow_dominates(f, to, block))
+		if (to == lp->header)
+			return 0;
+		if (!flow_dominates(f, to, block))
 			return flow_dominates(f, block, lp->exiting) ? 0 : -1;
 		return f->npred[to] == 1 ? 1 : -1;
 	}
@@ -787,15 +800,17 @@ void flow_ranges(struct flow *fl)
 			s.alt[0].node = g->acc_node[i];
 			s.alt[0].ctx = ctx;
 		}
-		if (a->exact && o->block != block) {
+		if ((a->exact || a->size) && o->block != block) {
 			flow_exact_group(x, block, list, nlist);
 			block = o->block;
 			nlist = 0;
 		}
-		if (a->exact)
+		if (a->exact || a->size)
 			list[nlist++] = (struct xacc){
 				.addr = g->acc_node[i],
 				.pred = g->acc_pred[i],
+				.size = g->acc_size[i],
+				.none_if = a->none_if,
 				.first = accs.n,
 				.n = s.n,
 			};

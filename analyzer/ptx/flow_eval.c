@@ -924,6 +924,19 @@ static struct aval special(struct ev *e, int64_t id)
 		}
 		return v;
 	}
+	if (e->piece) {
+		/* A warp is 32 threads one after the other. */
+		int64_t size = 1;
+
+		for (unsigned i = 0; i < 3; i++) {
+			struct aval t = flow_piece_var(e, i);
+
+			t = scaled(e, &t, size);
+			v = sum(e, &v, &t, 1);
+			size *= d[i];
+		}
+		return remainder_of(e, &v, 32);
+	}
 	threads = (uint64_t)e->l->block[0] * e->l->block[1] * e->l->block[2];
 	return fresh(e, 0, threads < 32 ? (int64_t)threads - 1 : 31, 1);
 }

@@ -174,19 +174,44 @@ static uint32_t joined(struct exact *x, const struct node *n, uint64_t live, uns
 	uint32_t s = NONE;
 
 	for (uint32_t i = 0; i < ph.n; i++)
-		if (back_edge(f, f->pred[ph.block][i], ph.block))
+		if (ph.val[i] != NONE && back_edge(f, f->pred[ph.block][i], ph.block))
 			return x->top;
 	for (uint32_t i = 0; i < ph.n; i++) {
 		uint32_t from = f->pred[ph.block][i], v;
 		uint64_t at = live & f->in_loop[ph.block] & f->in_loop[from];
 
-		if (f->order[from] == NONE)
+		/* At the start of a loop that leaves it as it is. */
+		if (f->order[from] == NONE || back_edge(f, from, ph.block))
 			continue;
 		v = ph.val[i] == NONE ? x->top : value(x, ph.val[i], at, depth + 1);
 		v = only(x, v, from, ph.block, live & f->in_loop[ph.block], depth);
 		s = s == NONE ? v : emit(x, (struct pins){ .op = P_EITHER, .a = s, .b = v });
 	}
 	return s == NONE ? x->top : s;
+}
+
+/* a | b is 0: both are. */
+static uint32_t split_zero(struct exact *x, uint32_t n, struct node *node)
+{
+	struct graph *g = x->c->g;
+	const struct node a = *NODE(g, node->a), b = *NODE(g, node->b);
+	struct node one = *node;
+	uint32_t s[2];
+
+	if (a.op != N_OR || b.op != N_CONST || b.imm || a.w != node->w)
+		return n;
+	one.imm = C_EQ;
+	one.deps = one.vary = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		one.a = i ? a.b : a.a;
+		s[i] = flow_node(g, one);
+	}
+	one = (struct node){ .op = N_PAND, .w = 1, .a = s[0], .b = s[1], .c = NONE };
+	n = flow_node(g, one);
+	if (node->imm == C_NE)
+		n = flow_node(g, (struct node){ .op = N_PNOT, .w = 1, .a = n, .b = NONE, .c = NONE });
+	*node = *NODE(g, n);
+	return n;
 }
 
 static uint32_t value(struct exact *x, uint32_t n, uint64_t live, unsigned depth)
@@ -197,6 +222,8 @@ static uint32_t value(struct exact *x, uint32_t n, uint64_t live, unsigned depth
 	if (n == NONE || depth > MAX_DEPTH || x->full || ++x->work > 100000)
 		return x->top;
 	node = *NODE(x->c->g, n);
+	if (node.op == N_CMP && (node.imm == C_EQ || node.imm == C_NE))
+		n = split_zero(x, n, &node);
 	if (node.op < N_ADD && node.op != N_OPAQUE)
 		live = 0;
 	at = place(x, live);
@@ -338,6 +365,8 @@ void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, 
 		r.accs[i] = accs[i];
 		if (accs[i].pred != NONE)
 			r.accs[i].pred = value(x, accs[i].pred, live, 0);
+		if (accs[i].size != NONE)
+			r.accs[i].size = value(x, accs[i].size, live, 0);
 		r.accs[i].addr = value(x, accs[i].addr, live, 0);
 	}
 	if (x->full)
@@ -354,6 +383,8 @@ void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, 
 	for (uint32_t i = 0; i < n; i++) {
 		if (r.accs[i].pred != NO_SLOT)
 			take(x, &run, r.accs[i].pred);
+		if (r.accs[i].size != NO_SLOT)
+			take(x, &run, r.accs[i].size);
 		take(x, &run, r.accs[i].addr);
 	}
 	x->runs += run.n;

@@ -74,6 +74,7 @@ struct fblock {
 	uint32_t cond;     /* register; NONE.  Then succ[0] if it holds and succ[1] if not; with
 			      one successor: there if not, and the thread ends if it holds */
 	bool cond_not;
+	bool trap;         /* where it ends without a successor, the kernel fails */
 };
 
 /* ---- where an address may come from ---- */
@@ -108,6 +109,8 @@ struct acc {
 	const struct ptx_operand *addr;
 	uint8_t kind;
 	bool exact;        /* `width` bytes are accessed whenever the instruction runs */
+	bool none_if;      /* `size` is a predicate: nothing is accessed if it holds */
+	const struct ptx_operand *size; /* at most so many are; NULL: it does not say */
 	uint32_t width;    /* 0: not known */
 	uint32_t set;
 };

@@ -233,6 +233,16 @@ static int holds(const struct aval *v, bool neg)
 	return is_const(v) ? !v->c == neg : -1;
 }
 
+/* The same for a number of bytes, of at most *len. */
+static int bytes(const struct aval *v, uint64_t *len)
+{
+	if (!is_const(v) || v->c < 0)
+		return -1;
+	if ((uint64_t)v->c < *len)
+		*len = (uint64_t)v->c;
+	return *len != 0;
+}
+
 static bool make_box(const struct ev *e, const struct aval *v, uint64_t len, uint32_t acc,
 		     struct box *b)
 {
@@ -290,15 +300,21 @@ static bool settle(struct ev *e, const struct prog *base, uint64_t *sure, struct
 	for (uint32_t i = 0; i < g->naccs; i++) {
 		const struct xacc *a = &g->accs[i];
 		const struct aval *v = &e->p->val[a->addr];
-		int h = a->pred == NO_SLOT ? 1 : holds(&e->p->val[a->pred], a->neg);
+		int h = a->pred == NO_SLOT ? 1 : holds(&e->p->val[a->pred], false), some = 1;
+		uint64_t len = base->accs[a->first].width;
 
 		if (!(p->left >> i & 1))
 			continue;
+		if (a->size != NO_SLOT && a->none_if)
+			some = holds(&e->p->val[a->size], true);
+		else if (a->size != NO_SLOT)
+			some = bytes(&e->p->val[a->size], &len);
+		h = !h || !some ? 0 : h < 0 || some < 0 ? -1 : 1;
 		if (!h || v->st == V_BOTTOM) {
 			p->left &= ~(UINT64_C(1) << i);
 			continue;
 		}
-		if (!all || h < 0 || !make_box(e, v, base->accs[a->first].width, a->first, &b))
+		if (!all || h < 0 || !make_box(e, v, len, a->first, &b))
 			continue;
 		p->left &= ~(UINT64_C(1) << i);
 		if (out->n == MAX_BOXES)

@@ -104,7 +104,8 @@ struct xloop {
 
 struct xacc {
 	uint32_t addr, pred;  /* slots; pred NO_SLOT: none */
-	bool neg;
+	uint32_t size;        /* slot: bytes, or that there are none (none_if); NO_SLOT */
+	bool none_if;
 	uint32_t first, n;    /* of prog.accs */
 };
 

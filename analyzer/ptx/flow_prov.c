@@ -660,8 +660,8 @@ struct roles {
 	uint32_t fop;
 };
 
-static void access(struct roles *r, const struct fop *o, const struct ptx_operand *addr,
-		   enum ptx_space space, unsigned kind, uint32_t width, bool exact)
+static struct acc *access(struct roles *r, const struct fop *o, const struct ptx_operand *addr,
+			  enum ptx_space space, unsigned kind, uint32_t width, bool exact)
 {
 	struct flow *fl = r->fl;
 	const struct set *s;
@@ -671,10 +671,10 @@ static void access(struct roles *r, const struct fop *o, const struct ptx_operan
 
 	if (!addr) {
 		fl->any |= (uint8_t)kind;
-		return;
+		return NULL;
 	}
 	if (elsewhere(space))
-		return;
+		return NULL;
 	set = address_set(fl, o->inst, addr);
 	s = &VEC(fl->sets, struct set)[set];
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -683,7 +683,7 @@ static void access(struct roles *r, const struct fop *o, const struct ptx_operan
 		outside |= b != BASE_NONE && b != BASE_PARAM;
 	}
 	if (s->n && !outside)
-		return;
+		return NULL;
 	add_role(fl, r->slot_of, &r->slots, set, kind, false);
 	a = flow_push(fl, &fl->accs, sizeof(*a));
 	*a = (struct acc){.fop = r->fop,
@@ -692,6 +692,7 @@ static void access(struct roles *r, const struct fop *o, const struct ptx_operan
 			  .exact = exact,
 			  .width = width,
 			  .set = set};
+	return a;
 }
 
 /* An access by the handle of a texture or surface. */
@@ -843,6 +844,8 @@ static void inst_roles(struct roles *r, const struct fop *o)
 		enum ptx_space dst = in->nspaces ? (enum ptx_space)in->spaces[0] : PTX_SPACE_NONE;
 		enum ptx_space src =
 			in->nspaces > 1 ? (enum ptx_space)in->spaces[1] : PTX_SPACE_NONE;
+		unsigned nops = in->nops - ptx_inst_has(in, PTX_M_L2_CACHE_HINT);
+		struct acc *copy;
 		bool known = in->op == PTX_OP_CP_ASYNC && in->nops >= 3 &&
 			     in->ops[2].kind == PTX_O_INT && in->ops[2].imm > 0 &&
 			     in->ops[2].imm <= 16;
@@ -855,10 +858,15 @@ static void inst_roles(struct roles *r, const struct fop *o)
 		       ptx_op_mem((enum ptx_op)in->op) == PTX_MEM_COPY ? KRT_FLOW_WRITE
 								      : KRT_FLOW_ATOMIC,
 		       0, false);
-		access(r, o, bracket(in, 1), src, KRT_FLOW_READ,
-		       known ? (uint32_t)in->ops[2].imm : 0,
-		       known && (in->nops == 3 || (in->nops == 4 &&
-						   ptx_inst_has(in, PTX_M_L2_CACHE_HINT))));
+		copy = access(r, o, bracket(in, 1), src, KRT_FLOW_READ,
+			      known ? (uint32_t)in->ops[2].imm : 0, known && nops == 3);
+		if (copy && known && nops == 4) { /* the rest is zero: less is read */
+			const struct ptx_operand *x = &in->ops[3];
+
+			copy->size = x;
+			copy->none_if = x->kind == PTX_O_REG && x->reg < o->inst->f->nregs &&
+				     o->inst->f->reg_types[x->reg] == PTX_PRED;
+		}
 		return;
 	}
 	case PTX_MEM_ANY:

@@ -27,6 +27,7 @@ struct build {
 	struct def *defs;   /* hash of (block, register) */
 	uint32_t ndefs, cap_defs;
 	struct vec open;    /* header phis without operands */
+	uint32_t *phi_of;   /* of these: index of graph.phis */
 	uint32_t block;
 	uint32_t serial;    /* makes opaque nodes different */
 };
@@ -156,6 +157,23 @@ static uint32_t opaque(struct build *b, unsigned w, bool sign)
 					     .imm = b->serial++,
 					     .block = b->block,
 					     .vary = b->g->cfg.in_loop[b->block]});
+}
+
+static uint32_t shift_right(struct build *b, unsigned w, bool sign, uint32_t v, uint32_t by)
+{
+	const struct node n = *NODE(b->g, v), r = *NODE(b->g, by);
+
+	/* Shifted to the left before: the low bits, extended. */
+	if (n.op == N_SHL && n.w == w && r.op == N_CONST && NODE(b->g, n.b)->op == N_CONST) {
+		int64_t left = NODE(b->g, n.b)->imm, right = r.imm;
+
+		if (right > 0 && right <= left && left < (int64_t)w) {
+			v = mk(b, N_EXT, w, sign, n.a, NONE, (int64_t)w - left);
+			return right == left ? v : mk(b, N_SHL, w, false, v,
+						      mk_const(b, 32, left - right), 0);
+		}
+	}
+	return mk(b, N_SHR, w, sign, v, by, 0);
 }
 
 static unsigned reg_bits(const struct flow *fl, const struct instance *inst, uint32_t reg)
@@ -378,6 +396,8 @@ static uint32_t pred_source(struct build *b, const struct fop *o, const struct p
 {
 	uint32_t n;
 
+	if (s->kind == PTX_O_INT)
+		return mk_const(b, 1, s->imm != 0);
 	if (s->kind != PTX_O_REG)
 		return opaque(b, 1, false);
 	n = get_reg(b, o->inst->base + s->reg, 1);
@@ -653,8 +673,8 @@ static uint32_t compute(struct build *b, const struct fop *o)
 					  source(b, o, &op[2], 32), 0)
 				     : NONE;
 	case PTX_OP_SHR:
-		return in->nops == 3 ? mk(b, N_SHR, w, sign, source(b, o, &op[1], w),
-					  source(b, o, &op[2], 32), 0)
+		return in->nops == 3 ? shift_right(b, w, sign, source(b, o, &op[1], w),
+						   source(b, o, &op[2], 32))
 				     : NONE;
 	case PTX_OP_AND:
 	case PTX_OP_OR:
@@ -872,6 +892,9 @@ static bool apart(struct graph *g, uint32_t n, uint32_t target, uint32_t *rest, 
 	*rest = NONE;
 	if (n == target)
 		return true;
+	/* A variable of 32 bits: what is above does not count. */
+	if (p.op == N_EXT && p.imm >= 32 && NODE(g, target)->op == N_IV && NODE(g, target)->w == 32)
+		return depth <= 24 && apart(g, p.a, target, rest, depth + 1);
 	if (depth > 24 || (p.op != N_ADD && p.op != N_SUB))
 		return false;
 	if (apart(g, p.a, target, &r, depth + 1)) {
@@ -961,18 +984,85 @@ static void count_writes(struct build *b, uint32_t block, const struct fop *o)
 		count_write(b, block, o, &in->ops[i], NONE);
 }
 
+/* Does all that is made of a node need its low 32 bits alone? */
+static bool low_half(const struct build *b, uint32_t node)
+{
+	const struct graph *g = b->g;
+
+	for (uint32_t i = 0; i < g->nodes.n; i++) {
+		const struct node *n = NODE(g, i);
+
+		if (n->op < N_ADD || (n->a != node && n->b != node && n->c != node))
+			continue;
+		if (n->op == N_EXT ? n->imm <= 32 : n->w <= 32)
+			continue;
+		if (n->op == N_SHL && n->a == node && NODE(g, n->b)->op == N_CONST &&
+		    NODE(g, n->b)->imm >= 32)
+			continue;
+		return false;
+	}
+	for (uint32_t i = 0; i < g->phis.n; i++) {
+		const struct phi *p = &VEC(g->phis, struct phi)[i];
+
+		for (uint32_t k = 0; k < p->n; k++)
+			if (p->val[k] == node)
+				return false;
+	}
+	for (uint32_t i = 0; i < b->fl->accs.n; i++)
+		if (g->acc_node[i] == node || g->acc_size[i] == node)
+			return false;
+	return true;
+}
+
+/* Are two variables of a loop always the same? */
+static bool twins(const struct build *b, const struct phi *p, uint32_t node)
+{
+	for (uint32_t i = 0; i < b->open.n; i++) {
+		const struct phi *q = &VEC(b->g->phis, struct phi)[b->phi_of[i]];
+
+		if (VEC(b->open, uint32_t)[i] == node)
+			return q->block == p->block && q->n == p->n &&
+			       !memcmp(q->val, p->val, p->n * sizeof(*p->val));
+	}
+	return false;
+}
+
+/* v is the low half of the k-th variable, extended, and something more (*step)? */
+static bool wraps_at_32(const struct build *b, uint32_t v, uint32_t k, uint32_t *step)
+{
+	const struct graph *g = b->g;
+	const struct node *n = NODE(g, v);
+	uint32_t node = VEC(b->open, uint32_t)[k];
+
+	if (n->op != N_ADD || n->w != 64)
+		return false;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct node *x = NODE(g, i ? n->b : n->a);
+
+		*step = i ? n->a : n->b;
+		if (x->op == N_EXT && x->imm == 32 &&
+		    (x->a == node ||
+		     twins(b, &VEC(g->phis, struct phi)[b->phi_of[k]], x->a)))
+			return low_half(b, node);
+	}
+	return false;
+}
+
 /* Loop headers: what changes by the same amount every time. */
 static void induction(struct build *b)
 {
 	struct graph *g = b->g;
 
+	b->phi_of = flow_alloc(b->fl, (b->open.n + 1) * sizeof(*b->phi_of));
+	for (uint32_t k = 0; k < b->open.n; k++)
+		b->phi_of[k] = (uint32_t)NODE(g, VEC(b->open, uint32_t)[k])->imm;
 	for (uint32_t k = 0; k < b->open.n; k++) {
 		uint32_t node = VEC(b->open, uint32_t)[k], step = NONE, init = NONE, li = NONE;
 		uint32_t pi = (uint32_t)NODE(g, node)->imm;
 		const struct phi ph = VEC(g->phis, struct phi)[pi];
 		const struct loop *l;
 		uint64_t bit;
-		bool ok = true;
+		bool ok = true, half = false;
 
 		for (uint32_t i = 0; i < g->cfg.loops.n; i++)
 			if (VEC(g->cfg.loops, struct loop)[i].header == ph.block)
@@ -987,8 +1077,11 @@ static void induction(struct build *b)
 				init = ph.val[i];
 				continue;
 			}
-			if (!flow_apart(g, ph.val[i], node, &s) || s == NONE ||
-			    (step != NONE && s != step))
+			if (wraps_at_32(b, ph.val[i], k, &s))
+				half = true;
+			else if (!flow_apart(g, ph.val[i], node, &s))
+				s = NONE;
+			if (s == NONE || (step != NONE && s != step))
 				ok = false;
 			step = s;
 		}
@@ -1001,6 +1094,8 @@ static void induction(struct build *b)
 				if (NODE(g, ph.val[i])->op == N_ADD ||
 				    NODE(g, ph.val[i])->op == N_SUB)
 					p->w = NODE(g, ph.val[i])->w;
+			if (half)
+				p->w = 32;
 			p->a = init;
 			p->b = step;
 			p->imm = li;
@@ -1061,6 +1156,8 @@ bool flow_graph(struct flow *fl, struct graph *g)
 	g->acc_pred = flow_alloc(fl, na * sizeof(*g->acc_pred));
 	memset(g->acc_node, 0xff, na * sizeof(*g->acc_node));
 	memset(g->acc_pred, 0xff, na * sizeof(*g->acc_pred));
+	g->acc_size = flow_alloc(fl, na * sizeof(*g->acc_size));
+	memset(g->acc_size, 0xff, na * sizeof(*g->acc_size));
 	(void)flow_push(fl, &g->ctxs, sizeof(struct ctx)); /* CTX_RAW */
 	(void)flow_push(fl, &g->ctxs, sizeof(struct ctx)); /* CTX_ROOT */
 	for (uint32_t r = 0; r < c->nrpo; r++) {
@@ -1091,6 +1188,8 @@ bool flow_graph(struct flow *fl, struct graph *g)
 				const struct acc *a = &VEC(fl->accs, struct acc)[lo];
 
 				g->acc_node[lo] = address(&b, o, a->addr);
+				if (a->size)
+					g->acc_size[lo] = source(&b, o, a->size, a->none_if ? 1 : 32);
 				if (o->in->pred != PTX_NO_REG) {
 					uint32_t p = get_reg(&b, o->inst->base + o->in->pred, 1);
 

@@ -89,6 +89,7 @@ struct graph {
 	uint32_t *cond;      /* per block: node; NONE */
 	uint32_t *ctx;       /* per block */
 	uint32_t *acc_node, *acc_pred; /* per access: address and guard, NONE */
+	uint32_t *acc_size;            /* its size or what makes it none; NONE */
 	uint32_t *hash, nhash, nhashed;
 };
 
