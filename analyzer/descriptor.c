@@ -351,16 +351,16 @@ static void texture(struct krt_engine *e, const struct krt_call *c, bool surface
 		krt_heap_free(heap, t, sizeof(*t));
 }
 
-bool krt_texture(struct krt_engine *e, const struct krt_stream_info *s, uint64_t object,
-		 bool surface, const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user)
+bool krt_texture(struct krt_engine *e, struct krt_context_info *ctx, uint64_t object, bool surface,
+		 const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user)
 {
-	const struct krt_context_info *ctx =
-		s ? s->ctx : e->call ? krt_call_context(e, e->call) : NULL;
 	struct texture_key key = {.object = object, .surface = surface};
 	struct krt_kernel_access a = *as;
 	struct krt_mem *mem, *tmp;
 	const struct krt_texture *t;
 
+	if (!ctx && e->call)
+		ctx = krt_call_context(e, e->call);
 	if (!e->textures || !ctx)
 		return false;
 	key.place = krt_context_place(ctx);

@@ -794,11 +794,18 @@ void krt_shadow_space_ends(struct krt_engine *e, struct krt_space *space);
 
 /*
  * A variable of the module that the kernel is from, as memory of its own whether
- * or not the program ever asked for its address.  s: the stream of the launch, NULL:
- * the context of the call in hand.  NULL: not to be told, or no memory.
+ * or not the program ever asked for its address.  ctx: where it runs, NULL: the context
+ * of the call in hand.  NULL: not to be told, or no memory.
  */
 struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info *k,
-			     const struct krt_stream_info *s, const struct krt_flow_global *g);
+			     struct krt_context_info *ctx, const struct krt_flow_global *g);
+/*
+ * Of a kernel that is known by its machine code alone: the code of a module is given
+ * the addresses of all of its variables.  fn for those that something else touches.
+ */
+typedef void krt_variable_fn(void *user, struct krt_mem *mem);
+void krt_variables_of(struct krt_engine *e, const struct krt_kernel_info *k,
+		      struct krt_context_info *ctx, krt_variable_fn *fn, void *user);
 /* The program is told an address. */
 void krt_variable_told(struct krt_engine *e, const struct krt_call *c);
 /* A load is over; what is judged about the end of its memory comes before. */
@@ -823,12 +830,11 @@ bool krt_tensor_map(struct krt_engine *e, const void *map, struct krt_kernel_acc
 void krt_tensor_maps_in(struct krt_engine *e, const void *param, uint32_t len,
 			const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user);
 /*
- * What a texture or surface object of the stream's context (NULL: of the call in
- * hand) leads to: `as` completed, once for each piece of memory.  False: nothing that
- * is known and still there.
+ * What a texture or surface object of a context (NULL: that of the call in hand)
+ * leads to: `as` completed, once for each piece of memory.  False: nothing that is
+ * known and still there.
  */
-bool krt_texture(struct krt_engine *e, const struct krt_stream_info *s, uint64_t object,
-		 bool surface, const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user);
+bool krt_texture(struct krt_engine *e, struct krt_context_info *ctx, uint64_t object, bool surface, const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user);
 
 /* --- pace.c ------------------------------------------------------------------ */
 

@@ -815,7 +815,7 @@ static void slot_through(struct telling *t, const struct krt_flow_slot *s, uint3
 static void global_access(struct telling *t, const struct krt_flow_global *g,
 			  const struct krt_flow_range *r)
 {
-	struct krt_mem *mem = krt_variable(t->e, t->k, t->ask->stream, g);
+	struct krt_mem *mem = krt_variable(t->e, t->k, t->ask->ctx, g);
 	struct krt_kernel_access a = {.kind = r->kind};
 	struct krt_flow_range at = *r;
 

@@ -21,6 +21,8 @@
 #define FIRST KRT_VARIABLE_BASE
 #define LAST  (FIRST + (1ull << 46))
 
+#define MACHINE_MAX 16 /* variables that a kernel known by its machine code alone may use */
+
 #define ANYWHERE 0 /* a module has one context; managed variables lie in all */
 
 struct krt_variable {
@@ -148,16 +150,17 @@ static struct krt_mem *add(struct krt_engine *e, const struct krt_loaded *l, uin
 }
 
 struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info *k,
-			     const struct krt_stream_info *s, const struct krt_flow_global *g)
+			     struct krt_context_info *ctx, const struct krt_flow_global *g)
 {
 	struct krt_loaded *l = krt_loaded_of(e, k);
-	struct krt_context_info *ctx = s ? s->ctx : e->call ? krt_call_context(e, e->call) : NULL;
 	size_t len = strnlen(g->name, KRT_VARIABLE_NAME + 1);
 	struct krt_variable *v = NULL;
 	uint64_t room = (g->size + 511) & ~255ull;
 	struct krt_mem *m;
 	struct key key;
 
+	if (!ctx && e->call)
+		ctx = krt_call_context(e, e->call);
 	/* of those of one name that a linker was given, which one is meant is not known */
 	if (!l || !ctx || (g->local && l->merged))
 		return NULL;
@@ -196,6 +199,30 @@ struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info 
 	m->ctx = ctx;
 	keep(e, l, &key, m);
 	return m;
+}
+
+void krt_variables_of(struct krt_engine *e, const struct krt_kernel_info *k,
+		      struct krt_context_info *ctx, krt_variable_fn *fn, void *user)
+{
+	struct krt_loaded *l = krt_loaded_of(e, k);
+	struct krt_variable *v, *tmp;
+	unsigned n = 0;
+	uint64_t place;
+
+	if (!ctx && e->call)
+		ctx = krt_call_context(e, e->call);
+	if (!l || !ctx)
+		return;
+	HASH_ITER (hh, l->variables, v, tmp) {
+		struct krt_mem *m = memory_of(e, v);
+
+		memcpy(&place, v->key, 8);
+		if (!m || (place != ANYWHERE && place != place_of(l, ctx)))
+			continue;
+		if (n++ == MACHINE_MAX)
+			break;
+		fn(user, m);
+	}
 }
 
 void krt_variable_told(struct krt_engine *e, const struct krt_call *c)

@@ -283,7 +283,8 @@ static void buffer(const struct text *t, const struct krt_buffer *b, bool at)
 		plain(t, b->name);
 		fputc('"', t->out);
 	}
-	fprintf(t->out, " 0x%" PRIx64, b->base);
+	if (b->base || !b->name) /* a variable may be known by its name alone */
+		fprintf(t->out, " 0x%" PRIx64, b->base);
 	if (b->size) {
 		fputs(" (", t->out);
 		amount(t, b->size);

@@ -292,12 +292,12 @@ static void create(bool surface, uint64_t h, const CUDA_RESOURCE_DESC *d)
 static const char *leads(uint64_t h, bool surface)
 {
 	struct krt_kernel_access as = {.kind = KRT_ACC_READ, .offset = 8};
-	struct krt_stream_info s = {0};
+	struct krt_context_info *c;
 	static struct found f;
 
 	f = (struct found){0};
-	HASH_FIND(hh, w.e->obj.contexts, &w.ctx, sizeof(w.ctx), s.ctx);
-	if (!krt_texture(w.e, &s, h, surface, &as, add, &f))
+	HASH_FIND(hh, w.e->obj.contexts, &w.ctx, sizeof(w.ctx), c);
+	if (!krt_texture(w.e, c, h, surface, &as, add, &f))
 		return "none";
 	return f.list;
 }
@@ -383,10 +383,10 @@ Test(descriptor, a_mipmapped_array_is_read_at_every_level)
 	{
 		struct krt_kernel_access as = {0};
 		struct found f = {0};
-		struct krt_stream_info s = {0};
+		struct krt_context_info *c;
 
-		HASH_FIND(hh, w.e->obj.contexts, &w.ctx, sizeof(w.ctx), s.ctx);
-		cr_assert(krt_texture(w.e, &s, 1, false, &as, add, &f));
+		HASH_FIND(hh, w.e->obj.contexts, &w.ctx, sizeof(w.ctx), c);
+		cr_assert(krt_texture(w.e, c, 1, false, &as, add, &f));
 		cr_assert_eq(f.n, 3);
 	}
 }

@@ -53,11 +53,11 @@ static void told(enum krt_api_id api, uint64_t module, const char *name, uint64_
 static struct krt_mem *of(uint64_t module, uint64_t ctx, const struct krt_flow_global *g)
 {
 	struct krt_kernel_info k = {.func = 0x50, .module = module};
-	struct krt_stream_info s = {0};
+	struct krt_context_info *c;
 
-	HASH_FIND(hh, w.e->obj.contexts, &ctx, sizeof(ctx), s.ctx);
-	cr_assert_not_null(s.ctx);
-	return krt_variable(w.e, &k, &s, g);
+	HASH_FIND(hh, w.e->obj.contexts, &ctx, sizeof(ctx), c);
+	cr_assert_not_null(c);
+	return krt_variable(w.e, &k, c, g);
 }
 
 #define VAR(n, ...) (&(const struct krt_flow_global){.name = n, ##__VA_ARGS__})
@@ -186,6 +186,53 @@ Test(variable, a_library_has_them_in_every_context)
 	cr_assert_eq(a->kind, KRT_MEM_MANAGED);
 	call(&w, cuLibraryUnload, A(0x20));
 	cr_assert_eq(live(), 0);
+}
+
+static void count(void *user, struct krt_mem *mem)
+{
+	char *list = user;
+
+	strcat(strcat(list, krt_name_at(&w.e->mem, mem->node.key)), " ");
+}
+
+/* Machine code alone: what somebody else is known to touch. */
+Test(variable, that_machine_code_may_use)
+{
+	struct krt_kernel_info k = {.func = 0x50, .module = 0x20};
+	struct krt_context_info *c0, *c1;
+	uint64_t ctx = 0xc0;
+	char list[2048] = "";
+
+	library(0x20);
+	call(&w, cuCtxSetCurrent, A(0xc0));
+	w.ctx = 0xc1;
+	call(&w, cuCtxSetCurrent, A(0xc1));
+	HASH_FIND(hh, w.e->obj.contexts, &ctx, sizeof(ctx), c0);
+	ctx = 0xc1;
+	HASH_FIND(hh, w.e->obj.contexts, &ctx, sizeof(ctx), c1);
+	krt_variables_of(w.e, &k, c0, count, list);
+	cr_assert_str_eq(list, "");
+	of(0x20, 0xc0, VAR("x", .size = 8));
+	of(0x20, 0xc1, VAR("y", .size = 8));
+	of(0x20, 0xc1, VAR("m", .size = 8, .managed = true));
+	krt_variables_of(w.e, &k, c0, count, list);
+	cr_assert_str_eq(list, "x m ");
+	list[0] = 0;
+	krt_variables_of(w.e, &k, c1, count, list);
+	cr_assert_str_eq(list, "y m ");
+	list[0] = 0;
+	for (unsigned i = 0; i < 100; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "v%u", i);
+		of(0x20, 0xc0, VAR(name, .size = 8));
+	}
+	krt_variables_of(w.e, &k, c0, count, list);
+	cr_assert_lt(strlen(list), 100);
+	k.module = 0x21;
+	list[0] = 0;
+	krt_variables_of(w.e, &k, c0, count, list);
+	cr_assert_str_eq(list, "");
 }
 
 Test(variable, go_with_their_context)
