@@ -388,6 +388,34 @@ static void finding(struct text *t, const struct krt_finding *f)
 	t->pid = t->w->pid;
 }
 
+/* By what the launches' accesses are known, and of how many that is certain. */
+static void kernels(const struct text *t, const struct krt_coverage *sum)
+{
+	uint64_t all = 0, certain = 0;
+	const char *sep = "";
+
+	for (unsigned k = 0; k < KRT_NR_TIERS; k++) {
+		all += sum->launches_by[k];
+		if (krt_tier_certain(k))
+			certain += sum->launches_by[k];
+	}
+	if (!all)
+		return;
+	begin(t);
+	fputs(" krtsan: kernels: ", t->out);
+	number(t, all);
+	fprintf(t->out, " launch%s known by ", all == 1 ? "" : "es");
+	for (unsigned k = 0; k < KRT_NR_TIERS; k++) {
+		if (!sum->launches_by[k])
+			continue;
+		fprintf(t->out, "%s%s ", sep, krt_tier_text(k));
+		number(t, sum->launches_by[k]);
+		sep = ", ";
+	}
+	fprintf(t->out, " (%u %% certain)", (unsigned)(certain * 100 / all));
+	end(t);
+}
+
 static void last_line(const struct text *t, size_t hidden)
 {
 	static const char *const plural[] = { "s", "" };
@@ -417,6 +445,7 @@ static void last_line(const struct text *t, size_t hidden)
 		}
 		end(t);
 	}
+	kernels(t, &sum);
 	begin(t);
 	fprintf(t->out, " krtsan: %zu error%s, %zu warning%s, %zu note%s; %s%s%s; ",
 		n[KRT_LEVEL_ERROR], plural[n[KRT_LEVEL_ERROR] == 1], n[KRT_LEVEL_WARNING],

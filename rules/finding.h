@@ -30,6 +30,11 @@ enum krt_tier {
 	KRT_NR_TIERS
 };
 const char *krt_tier_text(enum krt_tier t);
+/* Which bytes a launch touches is known, not only what for. */
+static inline bool krt_tier_certain(enum krt_tier t)
+{
+	return t <= KRT_TIER_RANGE;
+}
 
 enum krt_rule_id {
 #define KRT_RULE(NAME, id, level, title) KRT_RULE_##NAME,
