@@ -20,7 +20,7 @@ int main(void)
 		ATOMICS(s[i], bins, 4 * BINS);
 		TALLY(s[i], bins, BINS, N, 1000);
 	}
-	/* Kernels of unknown access that do the same. */
+	/* Kernels of which nothing was declared that do the same. */
 	for (int i = 0; i < STREAMS; i++)
 		TALLY(s[i], bins, BINS, N, 1000);
 	check_u32("bin 0", get_u32(bins, 0), 2 * STREAMS * N / BINS);

@@ -28,7 +28,7 @@ int main(void)
 	__atomic_store_n((uint32_t *)flag, 1, __ATOMIC_SEQ_CST);
 	check_u32("d[0]", get_u32(d, 0), 5);
 
-	/* The same with a kernel of unknown access, and the other way round. */
+	/* The same with a kernel of which nothing was declared, and the other way round. */
 	*(volatile uint32_t *)flag = 0;
 	FILL(s, dflag, 9, 1, SLOW);
 	krtsan_host_read(flag, 4);

@@ -75,12 +75,50 @@ static const char shapes_ptx[] =
 	"	ld.global.u32 %r7, [%rd6];\n"
 	"	st.global.u32 [%rd5], %r7;\n"
 	PTX_NEXT
+	/* evens: dst[2 * i + v] = v */
+	PTX_HEAD("evens", ".param .u64 dst, .param .u32 v, .param .u32 n")
+	"	ld.param.u32 %r7, [v];\n"
+	PTX_LOOP
+	"	shl.b32 %r8, %r4, 1;\n"
+	"	add.s32 %r8, %r8, %r7;\n"
+	"	mul.wide.u32 %rd4, %r8, 4;\n"
+	PTX_DST
+	"	st.global.u32 [%rd5], %r7;\n"
+	PTX_NEXT
+	/* tile: of n rows, 256 elements apart, 64 elements from column v on: = v */
+	PTX_HEAD("tile", ".param .u64 dst, .param .u32 v, .param .u32 n")
+	"	ld.param.u32 %r5, [n];\n"
+	"	setp.ge.u32 %p2, %r1, %r5;\n"
+	"	@%p2 ret;\n"
+	"	ld.param.u32 %r7, [v];\n"
+	"	shl.b32 %r8, %r1, 8;\n"
+	"	add.s32 %r8, %r8, %r7;\n"
+	"	add.s32 %r8, %r8, %r3;\n"
+	"	mul.wide.s32 %rd4, %r8, 4;\n"
+	PTX_DST
+	"	st.global.u32 [%rd5], %r7;\n"
+	"	ret;\n"
+	"}\n"
+	/* poke: src is a table of n pointers: *src[i] = v */
+	PTX_HEAD("poke", ".param .u64 src, .param .u32 v, .param .u32 n")
+	"	ld.param.u32 %r7, [v];\n"
+	PTX_LOOP
+	"	shl.b64 %rd4, %rd4, 1;\n"
+	PTX_SRC
+	"	ld.global.u64 %rd7, [%rd6];\n"
+	"	st.global.u32 [%rd7], %r7;\n"
+	PTX_NEXT
+	/* idle: is given a pointer and does not use it: dst[i] = v */
+	PTX_HEAD("idle", ".param .u64 dst, .param .u64 src, .param .u32 n")
+	PTX_LOOP PTX_DST
+	"	st.global.u32 [%rd5], %r5;\n"
+	PTX_NEXT
 	;
 /* clang-format on */
 
 static struct {
 	CUmodule module;
-	CUfunction rows, back, asked, gather, unpack;
+	CUfunction rows, back, asked, gather, unpack, evens, tile, poke, idle;
 } shapes;
 
 static inline void shapes_load(void)
@@ -91,6 +129,10 @@ static inline void shapes_load(void)
 	shapes.asked = prog_kernel(shapes.module, "asked");
 	shapes.gather = prog_kernel(shapes.module, "gather");
 	shapes.unpack = prog_kernel(shapes.module, "unpack");
+	shapes.evens = prog_kernel(shapes.module, "evens");
+	shapes.tile = prog_kernel(shapes.module, "tile");
+	shapes.poke = prog_kernel(shapes.module, "poke");
+	shapes.idle = prog_kernel(shapes.module, "idle");
 }
 
 /* first: 0 for even rows, 1 for odd ones */
@@ -101,6 +143,18 @@ static inline void shapes_load(void)
 		uint64_t c_ = (cycles);                                                            \
 		LAUNCH(shapes.rows, n_, stream, &p_, &v_, &n_, &c_);                               \
 	} while (0)
+/* of n rows, 256 elements apart, the 64 from column `first` on */
+#define TILE(stream, dst, first, n, cycles)                                                        \
+	do {                                                                                       \
+		CUdeviceptr p_ = (dst);                                                            \
+		uint32_t v_ = (first), n_ = (n);                                                   \
+		uint64_t c_ = (cycles);                                                            \
+		LAUNCH(shapes.tile, n_, stream, &p_, &v_, &n_, &c_);                               \
+	} while (0)
+/* n elements, from the `first` on every second one */
+#define EVENS(stream, dst, first, n, cycles)	K_PVN(&shapes, evens, stream, dst, first, n, cycles)
+#define POKE(stream, table, v, n, cycles)	K_PVN(&shapes, poke, stream, table, v, n, cycles)
+#define IDLE(stream, dst, unused, n, cycles)	K_DSN(&shapes, idle, stream, dst, unused, n, cycles)
 #define BACK(stream, dst, v, n, cycles)	   K_PVN(&shapes, back, stream, dst, v, n, cycles)
 #define ASKED(stream, dst, src, n, cycles) K_DSN(&shapes, asked, stream, dst, src, n, cycles)
 #define GATHER(stream, dst, src, index, n, cycles)                                                 \
