@@ -49,11 +49,12 @@ enum krt_knowledge {
 
 /* Does the operation touch the bytes? */
 enum krt_sureness {
-	KRT_SURE_ALL,  /* every one of them */
-	KRT_SURE_SOME, /* none outside; inside, it depends on data which, or whether at all */
-	KRT_SURE_FROM, /* where it begins is known, not how far it goes */
+	KRT_SURE_ALL,	 /* every one of them */
+	KRT_SURE_SOME,	 /* none outside; inside, it depends on data which, or whether at all */
+	KRT_SURE_FROM,	 /* where it begins is known, not how far it goes */
 	KRT_SURE_WITHIN, /* as SOME, but which bytes inside was not computed */
 	KRT_SURE_LIMIT,	 /* the same, and the range is too wide to be a reason by itself */
+	KRT_SURES
 };
 /*
  * How sure is it that two accesses of kernels (or one and a call's), whose bytes

@@ -346,6 +346,9 @@ void krt_touch_kernel(struct krt_engine *e, struct krt_op_info *op,
 /* What remains of a confidence where kernels may wait for each other through memory. */
 enum krt_confidence krt_sync_confidence(const struct krt_op_info *a, const struct krt_op_info *b,
 					enum krt_confidence c);
+#define KRT_FLAG_BYTES 128 /* a copy or set of no more may tell a waiting kernel to go on */
+/* Of a use of memory against its end; held: the pointer lies inside a larger parameter. */
+enum krt_confidence krt_life_confidence(enum krt_sureness sure, bool held);
 /* The CPU reads or writes [addr, addr+len). */
 void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
 		    bool write);
@@ -525,7 +528,8 @@ void krt_graph_heap_end(struct krt_engine *e, const struct krt_call *c, struct k
 			uint64_t addr, uint64_t len);
 /* What launches in flight may still do to the bytes of an owner: addresses in it. */
 typedef void krt_graph_flight_fn(void *user, struct krt_op_info *op, struct krt_how how,
-				 enum krt_knowledge know, uint64_t from, uint64_t end);
+				 enum krt_knowledge know, const struct krt_pattern *gaps,
+				 uint64_t from, uint64_t end);
 void krt_graph_flights(struct krt_engine *e, const struct krt_owner *o, krt_graph_flight_fn *fn,
 		       void *user);
 /* All of a registered range ends as memory of the heap; the driver does not know. */
@@ -615,7 +619,7 @@ void krt_unfinished_end(struct krt_engine *e);
 struct krt_exec;
 /* An operation touches bytes of mem; kind UNKNOWN: a kernel that is given the address. */
 void krt_input_touch(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-		     uint64_t addr, uint64_t len, unsigned kind);
+		     uint64_t addr, uint64_t len, unsigned kind, enum krt_sureness sure);
 void krt_input_launch(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op);
 /* The executable is destroyed, or all is over: what its launches went without. */
 void krt_input_end(struct krt_engine *e, struct krt_exec *x);

@@ -63,18 +63,14 @@ static unsigned kind_of(unsigned list)
 int krt_how_conflict(struct krt_how a, struct krt_how b)
 {
 	if (a.kind == KRT_ACC_ATOMIC && b.kind == KRT_ACC_ATOMIC && (a.coop || b.coop))
-		return !a.coop || !b.coop	     ? KRT_POSSIBLE
-		       : a.sure == b.sure && !a.sure ? KRT_CERTAIN
-						     : KRT_LIKELY;
+		return a.coop && b.coop ? (int)krt_access_confidence(a.sure, b.sure) : KRT_POSSIBLE;
 	if (a.kind == KRT_ACC_UNKNOWN)
 		return b.copy && b.kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
 	if (b.kind == KRT_ACC_UNKNOWN)
 		return a.copy && a.kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
 	if (!krt_access_conflict(a.kind, b.kind))
 		return KRT_NO_CONFLICT;
-	if (a.sure == KRT_SURE_FROM || b.sure == KRT_SURE_FROM)
-		return a.sure == KRT_SURE_ALL || b.sure == KRT_SURE_ALL ? KRT_LIKELY : KRT_POSSIBLE;
-	return a.sure == KRT_SURE_ALL && b.sure == KRT_SURE_ALL ? KRT_CERTAIN : KRT_LIKELY;
+	return (int)krt_access_confidence(a.sure, b.sure);
 }
 
 /* Only launches that meet their grids object to two atomic updates. */
@@ -93,13 +89,25 @@ static int with_node(const struct krt_footprint *f, uint32_t node, int confidenc
 	return maybe && confidence > KRT_LIKELY ? KRT_LIKELY : confidence;
 }
 
-static int with_nodes(const struct krt_footprint *f, uint32_t x, const struct krt_footprint *g,
-		      uint32_t y, int confidence)
+/* Kernels that wait for something in memory have an order of their own, but at a barrier. */
+static int with_op(const struct krt_footprint *f, uint32_t node, const struct krt_op_info *op,
+		   enum krt_rule_id rule, int confidence)
 {
-	/* kernels that wait for one another in memory have an order of their own */
-	if (confidence > KRT_LIKELY && f->set[x]->syncs && g->set[y]->syncs)
-		confidence = KRT_LIKELY;
-	return with_node(f, x, with_node(g, y, confidence));
+	struct krt_op_info mine = krt_gset_op(f->image->node[node].type, f->set[node]);
+
+	if (confidence == KRT_NO_CONFLICT)
+		return confidence;
+	if (rule != KRT_RULE_COOP_SHARED)
+		confidence = (int)krt_sync_confidence(&mine, op, (enum krt_confidence)confidence);
+	return with_node(f, node, confidence);
+}
+
+static int with_nodes(const struct krt_footprint *f, uint32_t x, const struct krt_footprint *g,
+		      uint32_t y, enum krt_rule_id rule, int confidence)
+{
+	struct krt_op_info its = krt_gset_op(g->image->node[y].type, g->set[y]);
+
+	return with_op(f, x, &its, rule, with_node(g, y, confidence));
 }
 
 /* --- making one --------------------------------------------------------------------------------- */
@@ -116,7 +124,7 @@ struct named {
 	uint64_t from, end;
 	uint32_t node;
 	uint8_t know, role, kind, sure, rank;
-	bool stray, wrote;
+	bool stray, held, wrote;
 };
 struct maker {
 	struct krt_engine *e;
@@ -212,13 +220,14 @@ static void add_owner(struct maker *m, const struct krt_gaccess *a, struct krt_o
 			    .kind = a->kind,
 			    .sure = a->sure,
 			    .stray = a->stray,
+			    .held = a->held,
 			    .rank = !a->stray};
 	if (a->know == KRT_KNOW_WORD)
 		return;
-	n->rank = (uint8_t)(2 + KRT_SURE_FROM - a->sure);
+	n->rank = (uint8_t)(2 + KRT_SURES - a->sure);
 	if (m->f->image->node[node].flags & KRT_GN_MAYBE)
 		return;
-	n->rank += 1 + KRT_SURE_FROM;
+	n->rank += KRT_SURES;
 	n->wrote =
 		a->sure == KRT_SURE_ALL && (a->kind == KRT_ACC_WRITE || a->kind == KRT_ACC_ATOMIC);
 }
@@ -392,6 +401,7 @@ static bool make_uses(struct maker *m)
 					    .kind = n->kind,
 					    .sure = n->sure,
 					    .stray = n->stray,
+					    .held = n->held,
 					    .wrote = n->wrote};
 		n->owner->refs++;
 		if (u->next)
@@ -501,6 +511,7 @@ struct krt_footprint *krt_footprint_new(struct krt_engine *e, struct krt_exec *x
 		if (x->off[i])
 			continue;
 		f->opaque |= s->opaque || g->node[i].flags & KRT_GN_UNREAD;
+		f->wild |= s->wild || g->node[i].flags & KRT_GN_UNREAD;
 		told |= tells_host(&g->node[i], s);
 		if (!f->fetch)
 			f->fetch = fetch_of(s);
@@ -707,7 +718,7 @@ struct hit {
 
 /* The surest conflict of an access with a footprint in one space. */
 static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, struct krt_how how,
-			   bool syncs, const struct krt_pattern *p)
+			   const struct krt_op_info *op, const struct krt_pattern *p)
 {
 	struct hit h = {.confidence = KRT_NO_CONFLICT};
 
@@ -721,9 +732,7 @@ static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, str
 		s = krt_footprint_find(e, g, list, p);
 		if (!s)
 			continue;
-		c = with_node(g->fp, s->node, c);
-		if (syncs && c > KRT_LIKELY && g->fp->set[s->node]->syncs)
-			c = KRT_LIKELY;
+		c = with_op(g->fp, s->node, op, rule_of(how.kind, list), c);
 		if (c > h.confidence)
 			h = (struct hit){.confidence = c, .list = list, .seg = s};
 	}
@@ -788,7 +797,7 @@ void krt_pending_clear(struct krt_engine *e, struct krt_exec *x)
 static struct krt_how how_of(const struct krt_access *a)
 {
 	return (struct krt_how){.kind = a->kind,
-				.sure = a->kind == KRT_ACC_UNKNOWN ? KRT_SURE_FROM : KRT_SURE_ALL,
+				.sure = a->sure,
 				.copy = a->op->class != KRT_OPC_KERNEL,
 				.coop = a->op->coop};
 }
@@ -805,6 +814,7 @@ struct seed {
 static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint64_t end)
 {
 	struct seed *s = user;
+	struct krt_pattern bytes;
 	int c = krt_how_conflict(how_of(a), krt_flist_how(s->list));
 	struct krt_pending p = {.op = a->op,
 				.space = s->g->id,
@@ -814,20 +824,17 @@ static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint
 				.node = s->seg->node,
 				.kind = a->kind,
 				.know = a->know,
+				.sure = a->sure,
 				.node_know = s->seg->know,
 				.list = (uint8_t)s->list};
 
 	if (c == KRT_NO_CONFLICT || krt_order_settled(s->e->order, a->op->stamp))
 		return;
-	if (s->seg->gaps) {
-		struct krt_pattern bytes = krt_pattern_solid(from, end);
-
-		if (!krt_pattern_meet(s->seg->gaps, &bytes))
-			return;
-	}
-	c = with_node(s->g->fp, s->seg->node, c);
-	if (c > KRT_LIKELY && a->op->syncs && s->g->fp->set[s->seg->node]->syncs)
-		c = KRT_LIKELY;
+	if (!krt_pattern_of(&s->e->patterns, a->pattern, from, end, &bytes))
+		c = KRT_POSSIBLE;
+	else if (!seg_meets(s->seg, &bytes))
+		return;
+	c = with_op(s->g->fp, s->seg->node, a->op, rule_of(a->kind, s->list), c);
 	p.confidence = (uint8_t)c;
 	pend_add(s->e, s->x, &p);
 }
@@ -926,6 +933,8 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			     .prev_what = krt_what_of(kind_of(h->list)),
 			     .cur_know = (uint8_t)t->know,
 			     .prev_know = h->seg->know,
+			     .cur_sure = (uint8_t)t->sure,
+			     .prev_sure = krt_flist_how(h->list).sure,
 			     .mem = t->mem,
 			     .prev_fp = g->fp,
 			     .prev_node = h->seg->node};
@@ -1032,12 +1041,13 @@ static void pend_now(struct krt_engine *e, const struct krt_graph_touch *t, uint
 					.space = g->id,
 					.addr = t->mem->node.key,
 					.kind = (uint8_t)t->kind,
-					.know = (uint8_t)t->know};
+					.know = (uint8_t)t->know,
+					.sure = (uint8_t)t->sure};
 		struct hit h;
 
 		if (!g->fp->exec)
 			continue;
-		h = conflict(e, g, how_of_touch(t), t->op->syncs, &bytes);
+		h = conflict(e, g, how_of_touch(t), t->op, &bytes);
 		if (h.confidence == KRT_NO_CONFLICT)
 			continue;
 		p.from = higher(from, h.seg->from);
@@ -1081,7 +1091,7 @@ void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 		g = krt_footprint_group(f, t->mem->space->id);
 		if (!g)
 			continue;
-		h = conflict(e, g, how_of_touch(t), t->op->syncs, &bytes);
+		h = conflict(e, g, how_of_touch(t), t->op, &bytes);
 		if (h.confidence != KRT_NO_CONFLICT &&
 		    !changed_hands(f, h.seg->node, higher(from, h.seg->from)))
 			meet_flight(e, t, g, &h, view, from, end);
@@ -1125,6 +1135,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 			p.cur_know = krt_api[op->api].cls == KRT_CLASS_NOTE ? KRT_KNOW_ANNOTATION
 									   : KRT_KNOW_API;
 			p.prev_know = s->know;
+			p.prev_sure = krt_flist_how(list).sure;
 			p.mem = mem;
 			p.from = krt_mem_addr(mem, higher(from, s->from));
 			p.end = krt_mem_addr(mem, lower(end, s->end));
@@ -1141,7 +1152,8 @@ static enum krt_confidence use_confidence(const struct krt_owner_use *u)
 {
 	if (u->know == KRT_KNOW_WORD)
 		return u->role == KRT_GROLE_HOSTFN ? KRT_LIKELY : KRT_POSSIBLE;
-	return (enum krt_confidence)with_node(u->fp, u->node, KRT_CERTAIN);
+	return (enum krt_confidence)with_node(u->fp, u->node,
+					      (int)krt_life_confidence(u->sure, u->held));
 }
 
 static void free_use(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
@@ -1158,6 +1170,7 @@ static void free_use(struct krt_engine *e, struct krt_op_info *op, struct krt_st
 	p.prev_what = krt_what_of(u->kind);
 	p.cur_know = KRT_KNOW_API;
 	p.prev_know = u->know;
+	p.prev_sure = u->sure;
 	p.mem = mem;
 	if (u->sure != KRT_SURE_FROM) {
 		p.from = u->from;
@@ -1190,19 +1203,23 @@ void krt_graph_free_unknown(struct krt_engine *e, struct krt_op_info *op, struct
 
 		if (!f->flight || f->flight == op || !krt_unordered(e, f->flight, s, &p.view))
 			continue;
-		h = conflict(e, g, (struct krt_how){.kind = KRT_ACC_WRITE, .copy = true}, false,
+		h = conflict(e, g, (struct krt_how){.kind = KRT_ACC_WRITE, .copy = true}, op,
 			     &bytes);
 		if (h.confidence == KRT_NO_CONFLICT)
 			continue;
 		/* whatever it does there: the memory is gone */
 		p.confidence = (enum krt_confidence)with_node(
-			f, h.seg->node, h.list == KRT_FL_POINTER ? KRT_LIKELY : KRT_CERTAIN);
+			f, h.seg->node,
+			h.list == KRT_FL_POINTER
+				? KRT_LIKELY
+				: (int)krt_life_confidence(krt_flist_how(h.list).sure, false));
 		p.cur = op;
 		p.prev = f->flight;
 		p.cur_what = "free";
 		p.prev_what = krt_what_of(kind_of(h.list));
 		p.cur_know = KRT_KNOW_API;
 		p.prev_know = h.seg->know;
+		p.prev_sure = krt_flist_how(h.list).sure;
 		p.mem = mem;
 		p.from = krt_mem_addr(mem, higher(from, h.seg->from));
 		p.end = krt_mem_addr(mem, lower(end, h.seg->end));
@@ -1230,7 +1247,7 @@ void krt_graph_flights(struct krt_engine *e, const struct krt_owner *o, krt_grap
 
 			for (; s && s < last && s->from < end; s++)
 				if (s->end > from)
-					fn(user, f->flight, krt_flist_how(list), s->know,
+					fn(user, f->flight, krt_flist_how(list), s->know, s->gaps,
 					   base + higher(from, s->from), base + lower(end, s->end));
 		}
 	}
@@ -1374,7 +1391,7 @@ static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsig
 		     k++, tried++) {
 			if (k->end <= x->from || !segs_meet(x, k))
 				continue;
-			c = with_nodes(a->fp, x->node, b->fp, k->node, c);
+			c = with_nodes(a->fp, x->node, b->fp, k->node, rule_of(kind_of(la), lb), c);
 			if (m->any && c <= (int)m->confidence)
 				return;
 			m->any = true;
@@ -1479,6 +1496,8 @@ static void judge_flight(struct krt_engine *e, struct krt_footprint *f, struct k
 	p.prev_what = krt_what_of(kind_of(m->list[!me]));
 	p.cur_know = m->know[me];
 	p.prev_know = m->know[!me];
+	p.cur_sure = krt_flist_how(m->list[me]).sure;
+	p.prev_sure = krt_flist_how(m->list[!me]).sure;
 	p.from = krt_mem_addr(p.mem, m->from);
 	p.end = krt_mem_addr(p.mem, m->end);
 	p.cur_fp = mine;
@@ -1516,7 +1535,7 @@ static void judge_log(struct krt_engine *e, struct krt_exec *x, struct krt_op_in
 		how.sure = k->sure;
 		how.copy = k->op->class != KRT_OPC_KERNEL;
 		how.coop = k->op->coop;
-		h = conflict(e, g, how, k->op->syncs, &k->pattern);
+		h = conflict(e, g, how, k->op, &k->pattern);
 		p.mem = h.confidence == KRT_NO_CONFLICT ? NULL : memory_of(e, k->space, k->addr);
 		if (!p.mem)
 			continue;
@@ -1530,6 +1549,8 @@ static void judge_log(struct krt_engine *e, struct krt_exec *x, struct krt_op_in
 		p.prev_what = krt_what_of(k->kind);
 		p.cur_know = h.seg->know;
 		p.prev_know = k->know;
+		p.cur_sure = krt_flist_how(h.list).sure;
+		p.prev_sure = k->sure;
 		p.cur_fp = x->fp;
 		p.cur_node = h.seg->node;
 		krt_pair_add(e, &p);
@@ -1560,6 +1581,8 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 			p.rule = KRT_RULE_UBA_STREAM;
 		p.cur_know = k->node_know;
 		p.prev_know = k->know;
+		p.cur_sure = k->kind ? krt_flist_how(k->list).sure : KRT_SURE_ALL;
+		p.prev_sure = k->sure;
 		if (k->kind) {
 			p.from = krt_mem_addr(p.mem, k->from);
 			p.end = krt_mem_addr(p.mem, k->end);
@@ -1596,12 +1619,15 @@ void krt_footprint_left(struct krt_engine *e, struct krt_footprint *f, struct kr
 			if (!s || !m->free_op || m->free_external || op->stream->external ||
 			    op->stream->external_own || krt_graph_image_mem(f->image, m->node.key))
 				continue;
-			p.confidence = (enum krt_confidence)with_node(f, s->node, KRT_CERTAIN);
+			p.confidence = (enum krt_confidence)with_node(
+				f, s->node,
+				(int)krt_life_confidence(krt_flist_how(list).sure, false));
 			p.cur = op;
 			p.prev = m->free_op;
 			p.cur_what = krt_what_of(kind_of(list));
 			p.prev_what = "free";
 			p.cur_know = s->know;
+			p.cur_sure = krt_flist_how(list).sure;
 			p.prev_know = KRT_KNOW_API;
 			p.mem = m;
 			p.from = higher(m->node.key, s->from);

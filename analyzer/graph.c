@@ -564,9 +564,9 @@ static bool stale_of(const struct krt_engine *e, const struct krt_owner_use *u, 
 
 	memset(s, 0, sizeof(*s));
 	s->rule = host_kind(o->kind) ? KRT_RULE_GRAPH_STALE_HOST : KRT_RULE_GRAPH_STALE_ADDR;
-	s->confidence = u->stray			      ? KRT_POSSIBLE
+	s->confidence = u->stray			    ? KRT_POSSIBLE
 			: u->know == KRT_KNOW_WORD || maybe ? KRT_LIKELY
-							    : KRT_CERTAIN;
+							    : krt_life_confidence(u->sure, u->held);
 	s->why = KRT_STALE_FREED;
 	if (o->block) {
 		if (went_with_memory(e, o))
@@ -639,6 +639,8 @@ static void stale_find(struct krt_engine *e, const struct krt_exec *x,
 	}
 	f.cur.scan = u->know == KRT_KNOW_WORD || u->know == KRT_KNOW_POINTER;
 	f.cur.word = u->know == KRT_KNOW_WORD;
+	f.cur.some = u->sure != KRT_SURE_ALL && !f.cur.scan;
+	f.cur.from = u->sure == KRT_SURE_FROM && !f.cur.scan;
 	f.cur.what = u->kind == KRT_ACC_READ	? "read"
 		     : u->kind == KRT_ACC_WRITE ? "write"
 						: "use";

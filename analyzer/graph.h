@@ -120,6 +120,7 @@ struct krt_gaccess {
 	uint8_t role; /* enum krt_gaccess_role */
 	uint8_t sure; /* enum krt_sureness */
 	bool host;    /* host memory: pageable, pinned or registered */
+	bool held;    /* a kernel's: its pointer lies inside a larger parameter */
 	bool stray;   /* a word of a large parameter: it may be left over from other uses */
 	uint64_t space; /* id of the space: two accesses meet where space and keys are the same */
 	uint64_t key;	/* of the first byte in it */
@@ -143,7 +144,8 @@ struct krt_gset {
 	bool coop, stack;	/* stack: it names memory on that thread's stack */
 	bool opaque;		/* a kernel of whose parameters nothing is known */
 	bool waits;		/* for what is not seen: a semaphore, a value in memory */
-	bool syncs;		/* a kernel that may wait for another one in memory */
+	bool wild;		/* a kernel that may write where nothing tells of it */
+	bool spins, ordered, large; /* as of struct krt_op_info */
 	uint32_t n, cap;
 	struct krt_gaccess *access;
 };
@@ -257,19 +259,19 @@ struct krt_gtemplate {
  * What an executable touches, immutable: by space, lists of disjoint segments by
  * how, each with a node that stands for it; and the owners that it names.
  */
-enum krt_flist {
-	KRT_FL_COPY_READ,
-	KRT_FL_COPY_WRITE, /* sets too */
-	KRT_FL_POINTER,	   /* of a kernel of which no more is known */
-	KRT_FL_KERNEL,	   /* the rest: by sureness and, of each, by enum krt_fkind */
-	KRT_FLISTS = KRT_FL_KERNEL + 12
-};
 enum krt_fkind {
 	KRT_FK_READ,
 	KRT_FK_WRITE,
 	KRT_FK_ATOMIC,
 	KRT_FK_BARRIER, /* atomic, of a cooperative kernel */
 	KRT_FKINDS
+};
+enum krt_flist {
+	KRT_FL_COPY_READ,
+	KRT_FL_COPY_WRITE, /* sets too */
+	KRT_FL_POINTER,	   /* of a kernel of which no more is known */
+	KRT_FL_KERNEL,	   /* the rest: by sureness and, of each, by enum krt_fkind */
+	KRT_FLISTS = KRT_FL_KERNEL + KRT_SURES * KRT_FKINDS
 };
 struct krt_how krt_flist_how(unsigned list);
 /* By `from`.  Those with gaps may overlap others of their list. */
@@ -297,7 +299,7 @@ struct krt_owner_use {
 	uint64_t from, end;		   /* addresses of the access that stands for it */
 	uint32_t node;
 	uint8_t know, role, kind, sure;
-	bool stray, stale, reported;
+	bool stray, held, stale, reported;
 	bool wrote; /* some node surely writes there */
 };
 struct krt_footprint {
@@ -313,6 +315,7 @@ struct krt_footprint {
 	struct krt_owner_use *stale;
 	bool stack; /* a node names memory on a stack */
 	bool opaque; /* what some node touches is not known */
+	bool wild;   /* some node may write where nothing tells of it */
 	bool foreign; /* a kernel names memory that its device had no right to when it was made */
 	/* a copy to the host, of which nothing else in the graph tells the host; NULL: none */
 	const struct krt_gaccess *fetch;
@@ -329,7 +332,7 @@ struct krt_pending {
 	uint64_t space, from, end; /* keys */
 	uint64_t addr;		   /* of the memory */
 	uint32_t node;
-	uint8_t kind, know, node_know, list; /* kind 0: the allocation of the memory */
+	uint8_t kind, know, sure, node_know, list; /* kind 0: the allocation of the memory */
 	uint8_t confidence;
 };
 #define KRT_PENDING_MAX 32
@@ -429,6 +432,8 @@ struct krt_gset *krt_gset_ref(struct krt_gset *s);
 struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
 			      const struct krt_graph_image *g, unsigned type, uint64_t ctx,
 			      const void *payload, uint32_t len, struct krt_stream_info *s);
+/* A node as one side of krt_sync_confidence(). */
+struct krt_op_info krt_gset_op(unsigned type, const struct krt_gset *s);
 const char *krt_gset_text(const struct krt_engine *e, unsigned type, const struct krt_gset *s,
 			  char *buf, size_t len);
 const char *krt_gset_api(const struct krt_engine *e, unsigned type, const struct krt_gset *s,

@@ -545,7 +545,7 @@ static void fresh_launch(struct krt_engine *e, struct krt_exec *x, struct krt_op
 /* --- hooks -------------------------------------------------------------------------------------------- */
 
 void krt_input_touch(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-		     uint64_t addr, uint64_t len, unsigned kind)
+		     uint64_t addr, uint64_t len, unsigned kind, enum krt_sureness sure)
 {
 	uint64_t from = krt_mem_key(mem, addr), end = from + len;
 
@@ -554,7 +554,8 @@ void krt_input_touch(struct krt_engine *e, struct krt_op_info *op, struct krt_me
 	fresh_touch(e, op, mem, addr, kind);
 	if (kind == KRT_ACC_READ || !device_kind(mem->kind))
 		return;
-	if (kind != KRT_ACC_WRITE) { /* a pointer: all of the allocation may have been written */
+	/* a pointer, or some bytes: all of the allocation may have been written */
+	if (kind != KRT_ACC_WRITE || (sure != KRT_SURE_ALL && sure != KRT_SURE_SOME)) {
 		mem->space->stirred = e->records;
 		return;
 	}

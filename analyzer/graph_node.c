@@ -493,6 +493,7 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 		.role = KRT_GROLE_KERNEL,
 		.sure = (uint8_t)(k->len ? k->sure : KRT_SURE_FROM),
 		.base = k->base,
+		.held = k->within > 8,
 		.stray = k->know == KRT_KNOW_WORD &&
 			 (k->within > KRT_LIST_FROM || (!k->pure && k->within > KRT_MIXED_FROM))};
 	bool array = k->mem && k->mem->kind == KRT_MEM_ARRAY;
@@ -580,7 +581,7 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len, uint6
 		.call = b->c, .stream = s, .is_memory = is_memory, .fn = kernel_access, .user = b};
 
 	if (!kernel_params(payload, len, &p)) {
-		b->set->opaque = true;
+		b->set->opaque = b->set->wild = true;
 		return;
 	}
 	memcpy(&k, payload, sizeof(k));
@@ -592,7 +593,9 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len, uint6
 		HASH_FIND(hh, b->e->obj.contexts, &ctx, sizeof(ctx), ask.ctx);
 	krt_kernel_accesses(b->e, &p, &ask);
 	b->set->opaque = ask.opaque;
-	b->set->syncs = ask.flags & (KRT_FLOW_SPINS | KRT_FLOW_ORDERED);
+	b->set->wild = ask.wild;
+	b->set->spins = ask.flags & KRT_FLOW_SPINS;
+	b->set->ordered = ask.flags & KRT_FLOW_ORDERED;
 }
 
 static uint64_t hash_shape(uint64_t h, const struct krt_shape *s)
@@ -683,6 +686,9 @@ struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
 	default:
 		break;
 	}
+	for (uint32_t i = 0; i < set->n; i++)
+		set->large |= set->access[i].width * set->access[i].rows * set->access[i].slices >
+			      KRT_FLAG_BYTES;
 	if (!e->heap.failed)
 		return set;
 	krt_gset_unref(set);
@@ -1103,6 +1109,18 @@ void krt_gnodes_free(struct krt_engine *e)
 {
 	while (e->graphs.templates)
 		template_drop(e, e->graphs.templates->handle);
+}
+
+struct krt_op_info krt_gset_op(unsigned type, const struct krt_gset *s)
+{
+	return (struct krt_op_info){.class = type == KRT_GNODE_KERNEL	? KRT_OPC_KERNEL
+					     : type == KRT_GNODE_MEMCPY ? KRT_OPC_COPY
+					     : type == KRT_GNODE_MEMSET ? KRT_OPC_SET
+									: KRT_OPC_OTHER,
+				    .kernel = s->kernel,
+				    .spins = s->spins,
+				    .ordered = s->ordered,
+				    .large = s->large};
 }
 
 /* --- names ----------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
  */
 #include "engine_int.h"
 #include "graph.h"
+#include "mix.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +52,7 @@ enum guser_sort {
 struct guser {
 	uint32_t node;
 	uint8_t sort; /* enum guser_sort */
-	uint8_t kind, know;
+	uint8_t kind, know, sure;
 };
 struct gusers {
 	uint32_t owner; /* serial */
@@ -65,7 +66,7 @@ struct gpair {
 	enum krt_confidence confidence;
 	uint32_t other;
 	const struct krt_gaccess *mine;
-	uint8_t its_kind, its_know;
+	uint8_t its_kind, its_know, its_sure;
 	const struct krt_gmem *mem; /* of the graph itself */
 	uint64_t from, end;	    /* addresses; equal: not known */
 };
@@ -334,9 +335,11 @@ static struct krt_how how_of(const struct krt_gaccess *a)
 /* Of two nodes' accesses: not surer than what may run, or than kernels that wait for each other. */
 static int at_most(const struct order *o, uint32_t a, uint32_t b, int confidence)
 {
-	bool less = maybe(o, a) || maybe(o, b) || (o->set[a]->syncs && o->set[b]->syncs);
+	struct krt_op_info x = krt_gset_op(o->g->node[a].type, o->set[a]);
+	struct krt_op_info y = krt_gset_op(o->g->node[b].type, o->set[b]);
 
-	return less && confidence > KRT_LIKELY ? KRT_LIKELY : confidence;
+	confidence = (int)krt_sync_confidence(&x, &y, (enum krt_confidence)confidence);
+	return (maybe(o, a) || maybe(o, b)) && confidence > KRT_LIKELY ? KRT_LIKELY : confidence;
 }
 
 static bool bytes_meet(const struct krt_gaccess *a, const struct krt_gaccess *b, uint64_t from,
@@ -367,6 +370,7 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 	if (!unordered(o, other, o->node))
 		return;
 	b = &o->set[other]->access[prev->item];
+	p.its_sure = b->sure;
 	c = krt_how_conflict(how_of(a), how_of(b));
 	if (c == KRT_NO_CONFLICT || !bytes_meet(a, b, from, end))
 		return;
@@ -390,7 +394,8 @@ static void meet_users(struct order *o, const struct gusers *u)
 				  .other = k->node,
 				  .mine = a,
 				  .its_kind = k->kind,
-				  .its_know = k->know};
+				  .its_know = k->know,
+				  .its_sure = k->sure};
 
 		if (k->sort > GUSER_FROM && !begins_only(a)) /* the bytes have told */
 			continue;
@@ -439,7 +444,7 @@ static void lifetime(struct order *o, const struct krt_gaccess *a)
 				 ? KRT_RULE_UAF_STREAM
 				 : KRT_RULE_FREE_IN_USE;
 		p.other = m->free;
-		p.confidence = word ? KRT_POSSIBLE : KRT_CERTAIN;
+		p.confidence = word ? KRT_POSSIBLE : krt_life_confidence(a->sure, a->held);
 	}
 	if (exclusive(g, p.other, v))
 		return;
@@ -498,7 +503,7 @@ static unsigned sort_of(const struct krt_gaccess *a)
 {
 	if (a->kind == KRT_ACC_UNKNOWN)
 		return a->know == KRT_KNOW_WORD ? GUSER_WORD : GUSER_POINTER;
-	if (a->sure == KRT_SURE_FROM)
+	if (begins_only(a))
 		return GUSER_FROM;
 	return a->kind == KRT_ACC_READ ? GUSER_READ : GUSER_WRITE;
 }
@@ -506,8 +511,11 @@ static unsigned sort_of(const struct krt_gaccess *a)
 static void note_user(struct order *o, const struct krt_gaccess *a)
 {
 	struct gusers *u = users_of(o, a, true);
-	struct guser k = {
-		.node = o->node, .sort = (uint8_t)sort_of(a), .kind = a->kind, .know = a->know};
+	struct guser k = {.node = o->node,
+			  .sort = (uint8_t)sort_of(a),
+			  .kind = a->kind,
+			  .know = a->know,
+			  .sure = a->sure};
 
 	for (unsigned i = 0; u && i < u->count; i++)
 		if (u->user[i].sort == k.sort && u->user[i].kind == k.kind &&
@@ -519,13 +527,27 @@ static void note_user(struct order *o, const struct krt_gaccess *a)
 		u->user[u->count++] = k;
 }
 
+/* Other gaps have another number, so that they do not replace each other. */
+static uint16_t gaps_number(const struct krt_gaccess *a)
+{
+	const struct krt_pattern *p = a->gaps;
+	uint64_t h;
+
+	if (!p)
+		return 0;
+	h = krt_mix(krt_mix(krt_mix(0, p->at), p->pitch), p->row);
+	return (uint16_t)(1 + krt_mix(krt_mix(h, p->stride), p->width) % UINT16_MAX);
+}
+
 /* Every row of an access: met, or remembered. */
 static void each_row(struct order *o, const struct krt_gaccess *a, struct gspace *s, bool add)
 {
 	struct krt_access r = {.op = o->op[o->node],
 			       .item = (uint16_t)(a - o->set[o->node]->access),
 			       .kind = a->kind,
-			       .know = a->know};
+			       .know = a->know,
+			       .sure = a->sure,
+			       .pattern = gaps_number(a)};
 	uint64_t rows = a->rows ? a->rows : 1, slices = a->slices ? a->slices : 1;
 	/* what surely touches all of it stands for what came before */
 	bool may = a->sure != KRT_SURE_ALL || maybe(o, o->node);
@@ -613,8 +635,8 @@ struct node_text {
 };
 
 static void side_of(const struct order *o, uint32_t v, const char *what, unsigned know,
-		    const struct gpair *p, struct krt_side *side, struct krt_operation *out,
-		    struct node_text *t)
+		    enum krt_sureness sure, const struct gpair *p, struct krt_side *side,
+		    struct krt_operation *out, struct node_text *t)
 {
 	const struct krt_gset *set = o->set[v];
 
@@ -625,6 +647,8 @@ static void side_of(const struct order *o, uint32_t v, const char *what, unsigne
 	side->seq = set ? set->made.seq : 0;
 	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD;
 	side->word = know == KRT_KNOW_WORD;
+	side->some = sure != KRT_SURE_ALL && !side->scan;
+	side->from = sure == KRT_SURE_FROM && !side->scan;
 	out->what = what;
 	out->api = side->api;
 	if (o->g->node[v].type == KRT_GNODE_KERNEL && !strncmp(side->api, "kernel ", 7))
@@ -681,6 +705,7 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 				: p->rule == KRT_RULE_UBA_STREAM ? "allocate"
 								 : "free";
 	unsigned cur_know = p->mine->know, prev_know = nodes ? p->its_know : KRT_KNOW_API;
+	enum krt_sureness cur_sure = p->mine->sure, prev_sure = nodes ? p->its_sure : KRT_SURE_ALL;
 	struct krt_graph_facts k = {.api = krt_api_text(o->made->api), .seq = o->made->seq};
 	struct krt_facts f = {.rule = p->rule,
 			      .confidence = p->confidence,
@@ -701,6 +726,7 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 	if (p->rule == KRT_RULE_FREE_IN_USE || (nodes && a && b && a->made.seq < b->made.seq)) {
 		const char *what = cur_what;
 		unsigned know = cur_know;
+		enum krt_sureness sure = cur_sure;
 
 		cur = p->other;
 		prev = v;
@@ -708,11 +734,13 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 		prev_what = what;
 		cur_know = prev_know;
 		prev_know = know;
+		cur_sure = prev_sure;
+		prev_sure = sure;
 		a = o->set[cur];
 		b = o->set[prev];
 	}
-	side_of(o, cur, cur_what, cur_know, p, &f.cur, &shape.current, &cur_text);
-	side_of(o, prev, prev_what, prev_know, p, &f.prev, &shape.previous, &prev_text);
+	side_of(o, cur, cur_what, cur_know, cur_sure, p, &f.cur, &shape.current, &cur_text);
+	side_of(o, prev, prev_what, prev_know, prev_sure, p, &f.prev, &shape.previous, &prev_text);
 	k.cur = krt_gset_text(o->e, o->g->node[cur].type, a, cur_text.node, sizeof(cur_text.node));
 	k.prev = krt_gset_text(o->e, o->g->node[prev].type, b, prev_text.node,
 			       sizeof(prev_text.node));

@@ -151,7 +151,6 @@ static void touch_access(void *user, const struct krt_kernel_access *a)
 
 	o->op->spins = o->ask->flags & KRT_FLOW_SPINS;
 	o->op->ordered = o->ask->flags & KRT_FLOW_ORDERED;
-	o->op->syncs = o->op->spins || o->op->ordered;
 	krt_touch_kernel(o->e, o->op, a);
 }
 

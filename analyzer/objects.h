@@ -170,7 +170,6 @@ struct krt_op_info {
 	uint16_t api;
 	uint8_t class; /* enum krt_op_class */
 	bool coop;
-	bool syncs;    /* a kernel that may wait for another one in memory */
 	bool external; /* behind something unseen, which what is called later may come before */
 	bool told;     /* a finding names it */
 	bool spins, ordered; /* a kernel that waits for a value in memory; that orders its accesses */

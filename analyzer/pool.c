@@ -402,12 +402,18 @@ struct launches {
 };
 
 static void fold_launch(void *user, struct krt_op_info *op, struct krt_how how,
-			enum krt_knowledge know, uint64_t from, uint64_t end)
+			enum krt_knowledge know, const struct krt_pattern *gaps, uint64_t from,
+			uint64_t end)
 {
 	struct launches *l = user;
-	struct krt_access a = {
-		.op = op, .owner = l->b->serial, .kind = how.kind, .know = (uint8_t)know};
+	struct krt_access a = {.op = op,
+			       .owner = l->b->serial,
+			       .kind = how.kind,
+			       .know = (uint8_t)know,
+			       .sure = how.sure};
 
+	if (gaps)
+		a.pattern = krt_pattern_id(&l->e->heap, &l->e->patterns, gaps);
 	each_piece(l->e, is_host(l->b), from, end, add_piece, &a);
 	if (how.sure != KRT_SURE_FROM || end >= block_end(l->b))
 		return;

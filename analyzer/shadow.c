@@ -193,7 +193,7 @@ void krt_shadow_launched(struct krt_engine *e, const struct krt_footprint *f)
 {
 	if (!e->shadows.oldest)
 		return;
-	if (!f || f->opaque) {
+	if (!f || f->wild) {
 		krt_shadow_forget(e);
 		return;
 	}

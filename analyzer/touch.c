@@ -18,8 +18,7 @@
 #define PARTS_MAX   65536	       /* ranges of one space that kernels may have touched */
 #define ROWS_MAX    (1u << 18) /* beyond, only the allocation is noted as used, and coverage says so */
 #define USERS_PRUNE 12
-#define KERNEL_ROWS 64	/* rows of a kernel's access taken one by one; more stay a pattern */
-#define FLAG_BYTES  128 /* a copy or set of no more may tell a waiting kernel to go on */
+#define KERNEL_ROWS 64 /* rows of a kernel's access taken one by one; more stay a pattern */
 
 /* A semaphore's signal came after it: whoever waits for that, in another API too, follows it. */
 static bool told_outside(const struct krt_engine *e, const struct krt_op_info *prev)
@@ -303,7 +302,7 @@ static bool host_sees(const struct krt_mem *m)
 }
 
 /* Against the end or beginning of memory: a kernel that is given its pointer uses it. */
-static enum krt_confidence life_confidence(enum krt_sureness sure, bool held)
+enum krt_confidence krt_life_confidence(enum krt_sureness sure, bool held)
 {
 	if (sure == KRT_SURE_ALL)
 		return KRT_CERTAIN;
@@ -429,8 +428,8 @@ static void touch_range(struct krt_engine *e, const struct krt_touch *t, const s
 		if (!t->only) {
 			freed = s->host ? NULL : krt_mem_freed_at(&e->mem, addr);
 			if (freed)
-				use_after_free(e, t->op, freed, addr, to, t->kind, t->know,
-					       t->sure, life_confidence(t->sure, t->held));
+				use_after_free(e, t->op, freed, addr, to, t->kind, t->know, t->sure,
+					       krt_life_confidence(t->sure, t->held));
 			else if (t->sure == KRT_SURE_ALL) /* what a hull covers besides is no use */
 				touch_piece(e, t, s->host ? &e->mem.pageable : &e->mem.unknown,
 					    addr, to);
@@ -529,7 +528,7 @@ static void touch_done(struct krt_engine *e, const struct krt_touch *t, struct k
 								    : KRT_USER_PART;
 	meet_users(e, t, mem, addr);
 	if (!array)
-		krt_input_touch(e, t->op, mem, addr, len, t->kind);
+		krt_input_touch(e, t->op, mem, addr, len, t->kind, t->sure);
 	if (!t->forget)
 		note_users(e, mem, &user);
 	if (t->kind != KRT_ACC_READ && !array && t->sure == KRT_SURE_ALL) {
@@ -565,7 +564,7 @@ void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const stru
 	if (!e->judge || !s.width || !s.rows || !s.slices || t->stream->ctx->sticky)
 		return;
 	krt_shape_join(&s);
-	t->op->large |= s.width * s.rows * s.slices > FLAG_BYTES;
+	t->op->large |= s.width * s.rows * s.slices > KRT_FLAG_BYTES;
 	if (s.slices <= ROWS_MAX && s.rows <= ROWS_MAX / s.slices)
 		for (uint64_t z = 0; z < s.slices; z++)
 			for (uint64_t y = 0; y < s.rows; y++)
@@ -745,7 +744,7 @@ static void touch_pointer(struct krt_engine *e, struct krt_op_info *op,
 			use_after_free(e, op, freed, a->addr, a->addr + 1, a->kind, a->know,
 				       KRT_SURE_FROM,
 				       word ? KRT_POSSIBLE
-					    : life_confidence(KRT_SURE_FROM, user.held));
+					    : krt_life_confidence(KRT_SURE_FROM, user.held));
 		return;
 	}
 	krt_rights_kernel(e, op, mem, a->addr, a->addr + 1, krt_what_of(a->kind), a->know, likely);
@@ -756,8 +755,9 @@ static void touch_pointer(struct krt_engine *e, struct krt_op_info *op,
 	if (!word)
 		touch_anchor(e, op, mem, a);
 	pointer_users(e, op, mem, a);
-	krt_input_touch(e, op, mem, a->addr, a->kind == KRT_ACC_UNKNOWN ? 1 : reach(e, mem, a->addr),
-			a->kind);
+	krt_input_touch(e, op, mem, a->addr,
+			a->kind == KRT_ACC_UNKNOWN ? 1 : reach(e, mem, a->addr), a->kind,
+			KRT_SURE_FROM);
 	note_users(e, mem, &user);
 	if (e->since_sweep > e->sweep_after)
 		krt_sweep(e);
@@ -954,7 +954,7 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 		    !krt_unordered(e, prev, s, &p.view))
 			continue;
 		p.confidence = x->sort == KRT_USER_WORD ? KRT_POSSIBLE
-							 : life_confidence(x->sure, x->held);
+							: krt_life_confidence(x->sure, x->held);
 		p.cur = op;
 		p.prev = prev;
 		p.cur_what = "free";

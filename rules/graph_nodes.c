@@ -10,6 +10,8 @@ static const char *does(const struct krt_side *s)
 {
 	if (s->scan)
 		return "is given a pointer to";
+	if (s->some)
+		return s->what[0] == 'r' ? "may read" : s->what[0] == 'w' ? "may write" : "may use";
 	return s->what[0] == 'r' ? "reads" : s->what[0] == 'w' ? "writes" : "uses";
 }
 

@@ -8,9 +8,11 @@
 
 static const char *verb(const struct krt_side *s)
 {
-	return s->scan		   ? "is given a pointer into and may touch"
-	       : s->what[0] == 'r' ? "reads"
-				   : "writes";
+	if (s->scan)
+		return "is given a pointer into and may touch";
+	if (s->some)
+		return s->what[0] == 'r' ? "may read" : "may write";
+	return s->what[0] == 'r' ? "reads" : "writes";
 }
 
 /* "cuGraphLaunch #9 on stream 1, whose copy node (captured by ...) reads": behind what is in buf. */

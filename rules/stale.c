@@ -12,8 +12,8 @@ void krt_words_stale(const struct krt_facts *f, struct krt_words *w)
 	const char *owner = f->new_owner ? f->new_owner : "other memory";
 	const char *how = c->word	      ? "holds a word that led into"
 			  : c->scan	      ? "is given a pointer into"
-			  : c->what[0] == 'r' ? "reads"
-			  : c->what[0] == 'w' ? "writes"
+			  : c->what[0] == 'r' ? c->some ? "may read" : "reads"
+			  : c->what[0] == 'w' ? c->some ? "may write" : "writes"
 					      : "uses";
 	char end[160], then[320], launch[200];
 
