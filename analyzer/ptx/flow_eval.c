@@ -1817,7 +1817,8 @@ static enum place result(const struct krt_kernel_flow *f, struct ev *e, const st
 
 /* ---- pieces ---- */
 
-#define MAX_SHOWN 8 /* boxes of one kind, of one pointer */
+#define MAX_SHOWN 8  /* boxes of one kind, of one pointer */
+#define MAX_SURE  64 /* rows of one that are said to be surely touched */
 
 /* Gives a range the rows of a box. */
 static void shape_box(const struct box *b, struct krt_flow_range *r)
@@ -1850,6 +1851,11 @@ static void shape_box(const struct box *b, struct krt_flow_range *r)
 			r->rows = rows;
 		}
 	}
+}
+
+static bool sure_box(const struct box *b)
+{
+	return !b->ndims || (b->ndims == 1 && b->dim[0].n < MAX_SURE);
 }
 
 static uint64_t reach(const struct box *b)
@@ -1943,7 +1949,7 @@ static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn
 			struct box *b = &one.b[k];
 			struct krt_flow_range r;
 
-			if (one.n > MAX_SHOWN && (b->ndims || shown == MAX_SHOWN))
+			if (one.n > MAX_SHOWN && (!sure_box(b) || shown == MAX_SHOWN))
 				continue;
 			acc = b->acc;
 			if (place_of(f, e, &p->accs[acc], b->at, b->at + (int64_t)reach(b), &r) !=
@@ -1958,7 +1964,7 @@ static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn
 			}
 			r.width = r.width < b->len ? r.width : b->len;
 			shape_box(b, &r);
-			r.must = !b->ndims;
+			r.must = sure_box(b);
 			shown++;
 			fn(user, &r);
 		}

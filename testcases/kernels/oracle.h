@@ -78,7 +78,7 @@ struct totals {
 	/* per launch, slot and kind that is affine: the analysis' hull, its bytes are the truth's
 	 */
 	unsigned affine, hull_exact, bytes_exact, must;
-	unsigned together, sure; /* of them: the bytes lie together; all of them surely touched */
+	unsigned together, sure; /* of them: some bytes are touched; all of them surely */
 };
 
 /* random.c: PTX of a kernel `drawn`; malloc'd. */

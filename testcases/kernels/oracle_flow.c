@@ -293,13 +293,15 @@ static void one_range(void *user, const struct krt_flow_range *g)
 	hi = base + g->hi;
 	if (oracle_lie == 1 && hi > lo)
 		hi--;
-	if (g->must)
-		put(r, b, r->must, g->kind, lo, hi + (oracle_lie == 2));
+	if (g->must && g->stride > g->width)
+		oracle_fail("surely touched, with gaps");
 	for (uint64_t k = 0; k < rows && lo + k * g->pitch < hi; k++) {
 		uint64_t from = lo + k * g->pitch, to = rows > 1 ? from + g->row : hi;
 
 		if (to > hi)
 			to = hi;
+		if (g->must)
+			put(r, b, r->must, g->kind, from, to + (oracle_lie == 2));
 		if (!g->stride || g->stride <= g->width)
 			put(r, b, r->may, g->kind, from, to);
 		else
@@ -354,8 +356,8 @@ static void judge_ranges(struct ranges *r, unsigned i, unsigned kind)
 	r->t->affine++;
 	hull(r->may[i], b->size, kind, &lo, &hi);
 	hull(b->want, b->size, kind, &tlo, &thi);
-	/* Where the bytes lie together they can be known to be touched. */
-	if (bytes && bytes == thi - tlo) {
+	/* Can be known to be touched, unless there are many rows. */
+	if (bytes) {
 		r->t->together++;
 		r->t->sure += sure == bytes;
 		if (sure != bytes)
@@ -423,7 +425,7 @@ void oracle_flow_summary(const struct totals *t)
 {
 	printf("; roles: %u right, %u with more than the truth, %u not known; ranges of affine "
 	       "accesses: "
-	       "%u of %u hulls exact, %u to the byte; %u of %u that lie together surely touched",
+	       "%u of %u hulls exact, %u to the byte; %u of %u all surely touched",
 	       t->roles_right, t->roles_wide, t->roles_unknown, t->hull_exact, t->affine,
 	       t->bytes_exact, t->sure, t->together);
 	if (t->wide)
