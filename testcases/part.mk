@@ -500,6 +500,15 @@ bench-order: $(O)/bench/order
 	$(Q)$<
 # --- end of the cost of the ordering module ------------------------------------
 
+# --- cost of the analysis of kernels: make bench-flow ---
+.PHONY: bench-flow
+$(O)/bench/flow: testcases/bench/bench_flow.c $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
+bench-flow: $(O)/bench/flow
+	$(Q)$< testcases/kernels
+
 # --- cost of recording a graph launch: make bench-graph ---
 .PHONY: bench-graph
 $(O)/bench/graph: testcases/bench/bench_graph.c testcases/common/prog.h $(O)/sim/libcuda.so.1
