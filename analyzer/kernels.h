@@ -16,6 +16,7 @@
  *   $X	    stands for one template argument or parameter: what is balanced up to the
  *	    next comma or closing bracket; the same $X twice: the same text; $_: any
  *   $X...  for a list of them, up to the closing bracket
+ *   \*	    for a * itself: "$T const\*, " is a pointer to const and $T what it leads to
  *   @SET   for a whole identifier that is one of `names SET: WORD, ...` (* and ? too)
  * Behind NAME the sizes of the parameters may stand in parentheses, * for any and
  * ... for more: the line fits only kernels of this layout.  So it does only where

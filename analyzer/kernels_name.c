@@ -86,6 +86,27 @@ static size_t capture_at(const char *p, size_t *n, bool *list)
 	return *n ? *n + 1 + (*list ? 3 : 0) : 0;
 }
 
+/*
+ * What stands between a capture and the comma or bracket that ends it ("$T const\\*,")
+ * belongs to the pattern: how much of the text that is, SIZE_MAX: it is not there.
+ */
+static size_t ending(const char *pat, const char *text, size_t len)
+{
+	char end[32];
+	size_t n = 0;
+
+	for (; *pat && !strchr(",)>]}", *pat); pat++) {
+		if (strchr("*?$@", *pat) || n == sizeof(end))
+			return 0;
+		if (*pat == '\\' && pat[1])
+			pat++;
+		end[n++] = *pat;
+	}
+	if (!*pat || !n)
+		return 0;
+	return n < len && !memcmp(text + len - n, end, n) ? n : SIZE_MAX;
+}
+
 static int capture_named(const struct krt_k_pattern *p, const char *name, size_t n)
 {
 	for (unsigned i = 0; i < p->n; i++)
@@ -102,6 +123,10 @@ const char *krt_k_captures(struct krt_k_pattern *p, const struct krt_k_source *s
 		size_t n, len;
 		bool list;
 
+		if (*c == '\\' && c[1]) {
+			c++;
+			continue;
+		}
 		if (*c == '@') {
 			for (n = 0; ident(c[1 + n]); n++)
 				;
@@ -152,12 +177,18 @@ bool krt_k_match(const struct krt_k_pattern *p, const struct krt_k_source *src, 
 			size_t w = capture_at(pat, &n, &list);
 			int i = capture_named(p, pat + 1, n);
 
-			l = balanced(at, end, list);
-			/* the same name twice: the same text */
-			fits = l || list;
-			if (fits && i >= 0 && bound[i])
-				fits = out[i].len == l && !memcmp(out[i].p, at, l);
-			else if (fits && i >= 0) {
+			if (i >= 0 && bound[i]) { /* the same name twice: the same text */
+				l = out[i].len;
+				fits = (size_t)(end - at) >= l && !memcmp(out[i].p, at, l);
+			} else {
+				size_t rest;
+
+				l = balanced(at, end, list);
+				rest = ending(pat + w, at, l);
+				fits = rest != SIZE_MAX && (l || list);
+				l -= fits ? rest : 0;
+			}
+			if (fits && i >= 0 && !bound[i]) {
 				out[i] = (struct krt_k_text){at, l};
 				bound[i] = true;
 			}
@@ -180,6 +211,13 @@ bool krt_k_match(const struct krt_k_pattern *p, const struct krt_k_source *src, 
 				at += l;
 				pat += n + 1;
 			}
+		} else if (at < end && *pat == '\\' && pat[1]) {
+			fits = pat[1] == *at++;
+			pat += 2;
+		} else if (*pat == '>' && end - at >= 2 && at[0] == ' ' && at[1] == '>') {
+			fits = true; /* behind a type that ends in one */
+			pat++;
+			at += 2;
 		} else if (at < end && (*pat == '?' || *pat == *at)) {
 			fits = true;
 			pat++;

@@ -26,6 +26,7 @@ struct parser {
 	/* the expression being read */
 	struct krt_k_item item[KRT_K_ITEMS];
 	unsigned n, depth;
+	unsigned open; /* other parentheses */
 	char what[48]; /* which part of the line */
 };
 
@@ -59,7 +60,7 @@ static void part(struct parser *p, const char *fmt, ...)
 static void skip(struct parser *p)
 {
 	for (; p->p < p->end; p->p++) {
-		if (*p->p == '\n' && (p->blocks || p->depth)) {
+		if (*p->p == '\n' && (p->blocks || p->depth || p->open)) {
 			p->line++;
 		} else if (*p->p == '\\' && p->p + 1 < p->end && p->p[1] == '\n') {
 			p->p++;
@@ -615,12 +616,14 @@ static bool access_of(struct parser *p, struct krt_k_stmt *s)
 		if (s->each == 2)
 			return fail(p, "more than two each");
 		s->each++;
+		p->open++;
 		if (!loop(p, &e[0], &e[1], &s->var) || !expect(p, '(') || !expression(p, &e[2]))
 			return false;
 		if (!word(p, "by"))
 			return fail(p, "\"by\" is expected behind a count");
 		if (!expression(p, &e[3]) || !expect(p, ')'))
 			return false;
+		p->open--;
 		p->nvars--;
 	}
 	return !s->each || !below(p, "times") || expression(p, &s->e[KRT_K_TIMES]);
@@ -931,7 +934,7 @@ static bool kernel(struct parser *p, struct krt_kernels_file *f)
 	l->nlayout = -1;
 	*f->end = l;
 	f->end = &l->next;
-	p->nstmt = p->naccesses = p->blocks = p->nvars = p->depth = 0;
+	p->nstmt = p->naccesses = p->blocks = p->nvars = p->depth = p->open = 0;
 	if (line_of(p, l))
 		return true;
 	free_stmts(p->stmt, p->nstmt);

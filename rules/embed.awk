@@ -11,7 +11,7 @@ FNR == 1 {
 	printf "#define %s%s \\\n", prefix, toupper(id)
 }
 {
-	gsub(/\\/, "\\\\")
+	gsub(/\\/, "\\\\\\\\")
 	gsub(/"/, "\\\"")
 	printf "\t\"%s\\n\" \\\n", $0
 }
