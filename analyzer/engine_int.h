@@ -440,6 +440,7 @@ struct krt_kernel_access {
 	uint32_t param, offset; /* the word that held base: which parameter, where in it */
 	uint32_t within; /* bytes of the parameter that holds the pointer, 0: not from parameters */
 	bool pure;	 /* whose words are all addresses of memory, or 0 */
+	bool loaded;	 /* the pointer lies in memory, that is: there now */
 };
 typedef void krt_kernel_fn(void *user, const struct krt_kernel_access *a);
 struct krt_kernel_params {

@@ -515,6 +515,12 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 			      .slices = 1,
 			      .array = array ? k->mem : NULL};
 
+	if (k->loaded) {
+		/* at the launch other pointers may lie there */
+		b->set->opaque = true;
+		b->set->wild |= k->kind != KRT_ACC_READ;
+		return;
+	}
 	if (!k->len && !array) {
 		/* a word inside a larger parameter counts where it led to something alive */
 		if (k->know != KRT_KNOW_WORD || krt_mem_at(&b->e->mem, s.addr) ||
@@ -592,8 +598,8 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len, uint6
 	else
 		HASH_FIND(hh, b->e->obj.contexts, &ctx, sizeof(ctx), ask.ctx);
 	krt_kernel_accesses(b->e, &p, &ask);
-	b->set->opaque = ask.opaque;
-	b->set->wild = ask.wild;
+	b->set->opaque |= ask.opaque;
+	b->set->wild |= ask.wild;
 	b->set->spins = ask.flags & KRT_FLOW_SPINS;
 	b->set->ordered = ask.flags & KRT_FLOW_ORDERED;
 }

@@ -779,7 +779,10 @@ static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from,
 static void slot_through(struct telling *t, const struct krt_flow_slot *s, uint32_t index,
 			 const struct eval *v)
 {
-	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE, .param = s->param, .offset = s->offset};
+	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE,
+				      .param = s->param,
+				      .offset = s->offset,
+				      .loaded = true};
 	unsigned budget = TABLE_MAX;
 	bool ranged = false;
 	struct extent x;
@@ -926,7 +929,7 @@ const struct krt_name_param *krt_kernel_names(struct krt_engine *e, struct krt_k
 static void named_table(struct telling *t, uint32_t i, const struct krt_name_param *n)
 {
 	struct krt_kernel_access a = {
-		.know = n->table_const ? KRT_KNOW_NAME : KRT_KNOW_WORD, .param = i};
+		.know = n->table_const ? KRT_KNOW_NAME : KRT_KNOW_WORD, .param = i, .loaded = true};
 	uint64_t base = word_at(t->p, t->k->param[i].offset);
 	unsigned budget = TABLE_MAX;
 	struct extent x;
