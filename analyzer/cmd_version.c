@@ -4,6 +4,7 @@
  */
 #include "cli.h"
 #include "../interposer/api.h"
+#include "../interposer/library.h"
 #include "../interposer/record.h"
 #include "../reports/json.h"
 #include "../reports/report.h"
@@ -32,7 +33,7 @@ int krt_cmd_version(int argc, char **argv)
 		return code;
 	if (!as_json) {
 		printf("krtsan %s (trace %d, report 1, table %016" PRIx64 ")\n", KRT_VERSION,
-		       KRT_TRACE_VERSION, krt_api_hash());
+		       KRT_TRACE_VERSION, krt_tables_hash());
 		return 0;
 	}
 	krt_json_begin(&j, stdout);
@@ -40,7 +41,7 @@ int krt_cmd_version(int argc, char **argv)
 	krt_json_string(&j, "version", KRT_VERSION);
 	krt_json_uint(&j, "trace_version", KRT_TRACE_VERSION);
 	krt_json_uint(&j, "report_schema", 1);
-	krt_json_hex(&j, "table", krt_api_hash());
+	krt_json_hex(&j, "table", krt_tables_hash());
 	krt_json_uint(&j, "entry_points", KRT_NR_APIS);
 	krt_json_close(&j, '}');
 	return krt_json_end(&j) ? KRT_EXIT_FAILED : 0;

@@ -149,6 +149,7 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_UNSUPPORTED:
 	case KRT_OP_NOTE_IGNORE_BEGIN: /* records carry KRT_RF_IGNORE */
 	case KRT_OP_NOTE_IGNORE_END:
+	case KRT_OP_LIBRARY_CALL: /* handled before */
 	case KRT_NR_OPS:
 		break;
 	case KRT_OP_MODULE_LOAD:
@@ -341,6 +342,10 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	l = krt_call_lane(e, lane);
 	if (!l)
 		return;
+	if (c.op == KRT_OP_LIBRARY_CALL) { /* does nothing by itself */
+		krt_library_op(e, &c);
+		return;
+	}
 	c.range = l->range;
 	if (c.rec->ctx)
 		l->ctx = e->last_ctx = c.rec->ctx;
@@ -391,6 +396,7 @@ static void thread_record(struct krt_engine *e, const struct krt_rec_thread *r, 
 	l->ndeclared = 0;
 	l->ctx = l->inside = 0;
 	l->range = 0;
+	krt_library_thread(l);
 	l->capture_mode = 0;
 	krt_path_reset(&l->path);
 	memset(&l->hot, 0, sizeof(l->hot));
@@ -588,6 +594,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_kernels_gone(e);
 	krt_graph_free_all(e);
 	krt_loaded_free(e);
+	krt_library_free(e);
 	krt_shadow_forget(e);
 	krt_descriptors_free(e);
 	for (uint32_t i = 0; i < e->lanes; i++)

@@ -19,6 +19,7 @@
  *   rights.c  who may use what: contexts, devices, refused calls
  *   unfinished.c   copies that nothing waited for, exports to other processes
  *   library.c    calls of cuBLAS, NCCL, ... and the launches inside them
+ *   library_ranges.c  which bytes such a call reads and writes
  *   shadow.c     pointers in device memory, as small copies put them there
  *   variable.c   module variables as memory
  *   descriptor.c tensor maps, textures and surfaces
@@ -81,6 +82,7 @@ struct krt_lane {
 	struct krt_path path;
 	struct krt_lane_hot hot;
 	struct krt_lane_pace *pace; /* NULL: no device times */
+	struct krt_library_lane *library; /* library.c; NULL: it called none */
 };
 
 /* A hazard of the call in hand, or of one pair of operations. */
@@ -227,6 +229,8 @@ struct krt_engine {
 	uint64_t pools_may;	       /* devices that some pool not seen at birth was opened to */
 	struct krt_op_info *bad_image; /* the first load that no later one made good */
 	int bad_result;
+
+	struct krt_library_plan *fft_plans; /* library.c */
 
 	struct krt_loaded *loaded; /* loaded.c */
 	struct krt_func_origin *origins;
@@ -450,6 +454,8 @@ struct krt_kernel_params {
 	bool known;
 	uint32_t grid[3], block[3], shared; /* shared: dynamic, bytes */
 };
+/* The parameters that a launch was given. */
+struct krt_kernel_params krt_launch_params(struct krt_engine *e, const struct krt_call *c);
 /* Who asks what a launch or a kernel node accesses, and more of the answer. */
 struct krt_kernel_ask {
 	const struct krt_call *call;	/* in hand */
@@ -768,6 +774,11 @@ void krt_loaded_free(struct krt_engine *e);
  */
 bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_kernel_fn *fn,
 			  void *user);
+/* A record of such a call. */
+void krt_library_op(struct krt_engine *e, const struct krt_call *c);
+/* The lane is another thread's from here on. */
+void krt_library_thread(struct krt_lane *lane);
+void krt_library_free(struct krt_engine *e);
 
 /* --- shadow.c ---------------------------------------------------------------- */
 

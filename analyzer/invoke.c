@@ -119,6 +119,11 @@ static struct krt_kernel_params params_of(struct krt_engine *e, const struct krt
 	return p;
 }
 
+struct krt_kernel_params krt_launch_params(struct krt_engine *e, const struct krt_call *c)
+{
+	return params_of(e, c);
+}
+
 uint32_t krt_launch_kernel(struct krt_engine *e, const struct krt_call *c)
 {
 	return params_of(e, c).kernel;

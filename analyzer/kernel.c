@@ -204,6 +204,7 @@ static int by_place(const void *x, const void *y)
 	CMP(kind); /* reads first, as in the kernel */
 	CMP(slot);
 	CMP(global);
+	CMP(site);
 	CMP(whole);
 	CMP(base);
 	CMP(must);
@@ -219,7 +220,7 @@ static int by_place(const void *x, const void *y)
 
 static bool same_group(const struct krt_flow_range *a, const struct krt_flow_range *b)
 {
-	return a->slot == b->slot && a->global == b->global && a->kind == b->kind &&
+	return a->slot == b->slot && a->global == b->global && a->site == b->site && a->kind == b->kind &&
 	       a->whole == b->whole && a->base == b->base;
 }
 
@@ -748,9 +749,12 @@ static void unknown_word(struct telling *t, unsigned kinds)
 	t->ask->wild |= kinds != KRT_ACC_READ;
 }
 
-/* Pointers that lie in [from, end) of device memory. */
+/*
+ * Pointers that lie in [from, end) of device memory; of accesses of several words
+ * (vectors, which are aligned to their size) in one of them.
+ */
 static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from, uint64_t end,
-		  unsigned kinds, unsigned *budget)
+		  const struct krt_flow_load *load, unsigned kinds, unsigned *budget)
 {
 	uint64_t word[64];
 
@@ -761,10 +765,16 @@ static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from,
 
 		for (size_t i = 0; i < got && *budget; i++, (*budget)--) {
 			a->addr = word[i];
+			if (load && (from / 8 + i) % load->words != load->word)
+				continue;
 			if (is_memory(t, a->addr))
 				tell_pointer(t, a, kinds);
 		}
 		if (got < n) {
+			if (!load) { /* the table may end here */
+				t->ask->opaque = true;
+				return;
+			}
 			unknown_word(t, kinds);
 			(*budget)--;
 			got++;
@@ -775,44 +785,66 @@ static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from,
 		unknown_word(t, kinds);
 }
 
-/* What lies behind pointers that are loaded from where the slot leads to. */
-static void slot_through(struct telling *t, const struct krt_flow_slot *s, uint32_t index,
-			 const struct eval *v)
+/* What is known of a table alone is that it begins somewhere: its words may be used, or not. */
+static void table_from(struct telling *t, struct krt_kernel_access *a, uint64_t base, unsigned kinds,
+		       unsigned *budget)
 {
-	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE,
-				      .param = s->param,
-				      .offset = s->offset,
-				      .loaded = true};
-	unsigned budget = TABLE_MAX;
-	bool ranged = false;
 	struct extent x;
-	uint64_t base;
 
-	t->role_only = true;
-	for (uint32_t i = 0; v && i < v->n; i++) {
-		const struct krt_flow_range *r = &v->range[i];
-
-		if (r->slot != index || r->whole || !(r->kind & KRT_FLOW_READ) ||
-		    !is_memory(t, r->base))
-			continue;
-		x = extent_of(t, r->base, r->must);
-		table(t, &a, r->lo > x.from ? r->lo : x.from, r->hi < x.end ? r->hi : x.end,
-		      s->through, &budget);
-		ranged = true;
-	}
-	if (ranged)
-		return;
-	if (s->offset == KRT_FLOW_ANY || s->at > t->p->len || t->p->len - s->at < 8) {
-		unknown_word(t, s->through);
-		return;
-	}
-	base = word_at(t->p, s->at);
+	t->ask->opaque = true;
 	if (!is_memory(t, base))
 		return;
 	x = extent_of(t, base, false);
 	if (x.end > base + 8 * TABLE_MAX)
 		x.end = base + 8 * TABLE_MAX;
-	table(t, &a, base, x.end, s->through, &budget);
+	table(t, a, base, x.end, NULL, kinds, budget);
+}
+
+/*
+ * What lies behind pointers that are loaded from where the slot leads to: exactly
+ * where the kernel's own reads say which words it loads, and what for.  A word
+ * that holds a pointer only to be followed further is read, no more; what lies
+ * further is not known.
+ */
+static void slot_through(struct telling *t, const struct krt_flow_info *info, uint32_t index,
+			 const struct eval *v)
+{
+	const struct krt_flow_slot *s = &info->slots[index];
+	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE,
+				      .param = s->param,
+				      .offset = s->offset,
+				      .loaded = true};
+	unsigned budget = TABLE_MAX;
+	uint8_t told = 0;
+
+	t->role_only = true;
+	if (s->rest)
+		unknown_word(t, s->rest);
+	if (s->role & (KRT_FLOW_WRITE | KRT_FLOW_ATOMIC)) { /* it makes the table itself */
+		unknown_word(t, s->through);
+		return;
+	}
+	for (uint32_t k = 0; v && k < info->nloads; k++) {
+		const struct krt_flow_load *load = &info->loads[k];
+
+		for (uint32_t i = 0; load->slot == index && i < v->n; i++) {
+			const struct krt_flow_range *r = &v->range[i];
+			struct extent x;
+
+			if (r->slot != index || r->site != load->site || r->whole ||
+			    !is_memory(t, r->base))
+				continue;
+			x = extent_of(t, r->base, r->must);
+			table(t, &a, r->lo > x.from ? r->lo : x.from, r->hi < x.end ? r->hi : x.end,
+			      load, load->role, &budget);
+			told |= load->role;
+		}
+	}
+	if (!(s->through & ~told & ~s->rest) || s->offset == KRT_FLOW_ANY || s->at > t->p->len ||
+	    t->p->len - s->at < 8)
+		return;
+	a.know = KRT_KNOW_WORD;
+	table_from(t, &a, word_at(t->p, s->at), KRT_ACC_UNKNOWN, &budget);
 }
 
 static void global_access(struct telling *t, const struct krt_flow_global *g,
@@ -869,7 +901,7 @@ static bool by_text(struct telling *t, struct krt_kernel_info *k)
 	/* what the kernel itself writes may lie in the tables that it reads: those first */
 	for (uint32_t i = 0; i < info->nslots; i++)
 		if (info->slots[i].through)
-			slot_through(t, &info->slots[i], i, v && v->good ? v : NULL);
+			slot_through(t, info, i, v && v->good ? v : NULL);
 	for (uint32_t i = 0; v && v->good && i < v->n; i++) {
 		const struct krt_flow_range *r = &v->range[i];
 
@@ -930,16 +962,10 @@ static void named_table(struct telling *t, uint32_t i, const struct krt_name_par
 {
 	struct krt_kernel_access a = {
 		.know = n->table_const ? KRT_KNOW_NAME : KRT_KNOW_WORD, .param = i, .loaded = true};
-	uint64_t base = word_at(t->p, t->k->param[i].offset);
 	unsigned budget = TABLE_MAX;
-	struct extent x;
 
-	if (!is_memory(t, base))
-		return;
-	x = extent_of(t, base, false);
-	if (x.end > base + 8 * TABLE_MAX)
-		x.end = base + 8 * TABLE_MAX;
-	table(t, &a, base, x.end, n->table_const ? KRT_ACC_READ : KRT_ACC_UNKNOWN, &budget);
+	table_from(t, &a, word_at(t->p, t->k->param[i].offset),
+		   n->table_const ? KRT_ACC_READ : KRT_ACC_UNKNOWN, &budget);
 }
 
 /* True: some pointer is to const. */

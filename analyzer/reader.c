@@ -18,6 +18,7 @@
 #define _GNU_SOURCE
 #include "reader.h"
 #include "../interposer/api.h"
+#include "../interposer/library.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -156,11 +157,11 @@ static int attach(struct krt_proc_reader *p)
 			     "with the krtsan "
 			     "that recorded it",
 			     h->version, KRT_TRACE_VERSION);
-	else if (h->api_hash != krt_api_hash())
+	else if (h->api_hash != krt_tables_hash())
 		err = damage(p,
 			     ".proc: recorded with another entry-point table (%016" PRIx64
 			     ", here %016" PRIx64 "): analyse it with the krtsan that recorded it",
-			     h->api_hash, krt_api_hash());
+			     h->api_hash, krt_tables_hash());
 	else if (!live && (h->lanes > KRT_LANES || h->state > KRT_PROC_EXEC))
 		err = damage(p, ".proc: damaged: %u lanes, state %u", h->lanes, h->state);
 	else

@@ -72,6 +72,7 @@
 	X(NOTE_BLOCK_RESIZE)                                                                \
 	X(NOTE_ORDER_RELEASE) X(NOTE_ORDER_ACQUIRE) X(NOTE_NAME) X(NOTE_IGNORE_BEGIN)       \
 	X(NOTE_IGNORE_END)                                                                  \
+	X(LIBRARY_CALL)       /* U32: which function, IN_HANDLES: words, see library.h */   \
 	X(HEAP_END) X(HOSTFN_ENTER) X(HOSTFN_EXIT)
 
 /*
@@ -187,7 +188,7 @@ extern const struct krt_api krt_api[KRT_NR_APIS];
 const char *krt_class_name(unsigned cls);
 const char *krt_op_name(unsigned op);
 
-/* A hash of every row, written to trace headers: readers refuse another table. */
+/* A hash of every row. */
 uint64_t krt_api_hash(void);
 
 #endif

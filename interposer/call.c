@@ -108,6 +108,7 @@ static bool wants_context(const struct krt_api *a)
 	case KRT_OP_LINK_ADD:
 	case KRT_OP_LINK_COMPLETE:
 	case KRT_OP_LINK_END:
+	case KRT_OP_LIBRARY_CALL:
 	case KRT_OP_HEAP_END:
 	case KRT_OP_HOSTFN_ENTER:
 	case KRT_OP_HOSTFN_EXIT:
@@ -394,6 +395,7 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 	r = c->rec;
 	memset(r, 0, sizeof *r);
 	r->h.kind = KRT_REC_CALL;
+	r->h.library = krt_tls.inside;
 	r->h.flags = (uint8_t)((t->hostfn ? KRT_RF_HOSTFN : 0) | (t->ignore ? KRT_RF_IGNORE : 0));
 	r->api = (uint16_t)api;
 	r->argc = p->argc;
@@ -410,7 +412,7 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 		krt_images_given(c);
 	if (p->carries)
 		krt_pointers_given(c);
-	if (c->rec)
+	if (c->rec && p->op != KRT_OP_LIBRARY_CALL) /* what is launched inside has one */
 		c->rec->stack = krt_stack_id(quiet);
 	if (!c->mapped)
 		t->scratch_used += (c->size + 15) & ~(size_t)15;
@@ -633,7 +635,7 @@ int krt_call_end(struct krt_call *c, int result)
 
 /* ---- records without a driver call ---- */
 
-static void record_alone(unsigned api, uint64_t *args, bool quiet)
+static bool record_alone(unsigned api, uint64_t *args, bool quiet)
 {
 	struct krt_tls *tls = &krt_tls;
 	struct krt_call c;
@@ -641,10 +643,10 @@ static void record_alone(unsigned api, uint64_t *args, bool quiet)
 	int saved = errno;
 
 	if (!krt_attached() || (tls->frame && (char *)&c < (char *)tls->frame))
-		return;
+		return false;
 	if (tls->busy) {
 		krt_lane_lost(NULL);
-		return;
+		return false;
 	}
 	tls->frame = &c;
 	tls->busy = true;
@@ -665,6 +667,12 @@ static void record_alone(unsigned api, uint64_t *args, bool quiet)
 	tls->busy = false;
 	tls->frame = NULL;
 	errno = saved;
+	return t != NULL;
+}
+
+bool krt_record_inside(unsigned api, uint64_t *args)
+{
+	return record_alone(api, args, true);
 }
 
 void krt_record_note(unsigned api, uint64_t *args)

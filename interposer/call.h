@@ -40,6 +40,8 @@ int krt_call_end(struct krt_call *call, int result);
 /* Fills the table of what to copy for each entry point. */
 bool krt_call_open(void);
 /* A note of the annotation header: a record without a driver call. */
+/* What library_call.c tells.  False: not now. */
+bool krt_record_inside(unsigned api, uint64_t *args);
 void krt_record_note(unsigned api, uint64_t *args);
 
 /* Room at the end of the record for a blob of len bytes; NULL: the record is lost. */

@@ -33,6 +33,8 @@ struct krt_thread {
 	/* graphs.c: bounds of the thread's stack, 0: not known; how often they were looked for */
 	uint64_t stack_low, stack_high;
 	uint32_t stack_looks;
+	/* library_call.c: numbers of library calls and of NCCL groups, how many of these are open */
+	uint16_t calls, group, groups;
 };
 
 #define KRT_SCRATCH (64u * 1024)
@@ -44,6 +46,9 @@ struct krt_tls {
 	struct krt_thread *thread;
 	uint64_t session;          /* thread belongs to this attach; a fork child starts anew */
 	bool busy;                 /* in the recorder itself: a signal handler on another stack must not enter it */
+	/* library_call.c: the outermost library call on this stack, its number while it is recorded */
+	uint16_t inside;
+	uint32_t library;          /* low half of its place, 0: none */
 	void *hostfn;              /* hostfn.c: the innermost host function on this stack */
 };
 extern __thread struct krt_tls krt_tls __attribute__((tls_model("initial-exec")));

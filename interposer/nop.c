@@ -4,6 +4,7 @@
  * what the hooks alone cost, and tells a fault of the hooks from one of the
  * recorder.
  */
+#include "library_find.h"
 #include "resolve.h"
 
 void krt_unwrapped(const char *name, int version)
@@ -16,6 +17,11 @@ void krt_second_driver(const char *first, const char *second)
 {
 	(void)first;
 	(void)second;
+}
+
+void krt_library_missing(const char *symbol)
+{
+	(void)symbol;
 }
 
 #define KRT_CALL(sym, ...)

@@ -4,7 +4,7 @@
 # libkrtsan.so records, libkrtsan-nop.so has the same hooks and only forwards.
 # The dlsym hook and what it needs run before constructors and inside malloc:
 # never sanitized or profiled, whatever CFLAGS says.
-INTER_COMMON := api.c util.c next.c resolve.c wrap.c dlsym.S
+INTER_COMMON := api.c util.c next.c elf_object.c resolve.c wrap.c library_table.c library_find.c library_wrap.c dlsym.S
 INTER_NOP_SRC := $(INTER_COMMON) nop.c
 INTER_SRC := $(INTER_COMMON) $(filter-out $(INTER_COMMON) nop.c,$(notdir $(wildcard interposer/*.c)))
 INTER_OBJ := $(addprefix $(O)/interposer/,$(addsuffix .o,$(INTER_SRC)))
@@ -28,11 +28,11 @@ $(O)/interposer-nop/%.o: interposer/%
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(INTER_CFLAGS) $(INTER_PLAIN) -DKRT_NOP -MMD -MP -c -o $@ $<
 
-$(O)/interposer/exports.map: interposer/exports.map.in interposer/api.def
+$(O)/interposer/exports.map: interposer/exports.map.in interposer/api.def interposer/library.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -undef -x c -Iinterposer -o $@ $<
 
-$(O)/interposer-nop/exports.map: interposer/exports.map.in interposer/api.def
+$(O)/interposer-nop/exports.map: interposer/exports.map.in interposer/api.def interposer/library.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -undef -x c -DKRT_NOP -Iinterposer -o $@ $<
 

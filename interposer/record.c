@@ -12,6 +12,7 @@
  * out of lanes, .lane0 lane 0, .intern the tables' inserts; look-ups take none.
  */
 #include "lane.h"
+#include "library.h"
 #include "modules.h"
 #include "process.h"
 #include "unwinder.h"
@@ -121,7 +122,7 @@ int krt_record_open(const char *dir)
 	next_serial = 0;
 	p->version = KRT_TRACE_VERSION;
 	p->size = (uint32_t)size;
-	p->api_hash = krt_api_hash();
+	p->api_hash = krt_tables_hash();
 	p->pid = (int32_t)syscall(SYS_getpid);
 	p->ppid = (int32_t)syscall(SYS_getppid);
 	p->start_ns = start;
@@ -495,6 +496,7 @@ static struct krt_thread *thread_enter(int32_t tid)
 	krt_ranges_reset(t);
 	t->stack_low = t->stack_high = 0;
 	t->stack_looks = 0;
+	t->calls = t->group = t->groups = 0;
 	__atomic_store_n(&t->slot->tid, tid, __ATOMIC_RELEASE);
 	return t;
 }

@@ -70,7 +70,7 @@ struct krt_proc {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t size;           /* of the file */
-	uint64_t api_hash;       /* krt_api_hash() of the writer */
+	uint64_t api_hash;       /* krt_tables_hash() of the writer */
 	int32_t pid, ppid;
 	uint64_t start_ns;       /* CLOCK_REALTIME at attach */
 	uint64_t mono_ns;        /* CLOCK_MONOTONIC at attach */
@@ -118,7 +118,7 @@ struct krt_rec {          /* every record begins with this */
 	uint32_t size;    /* of this part, header included, multiple of 8 */
 	uint8_t kind;     /* enum krt_rec_kind */
 	uint8_t flags;    /* enum krt_rec_flags */
-	uint16_t rsv;
+	uint16_t library; /* calls: number of the library call that they are, or that they were made inside; 0: none */
 };
 
 /*

@@ -19,7 +19,9 @@
  * after the tables).  Compiled without sanitizers and profiling.
  */
 #include "internal.h"
+#include "library_find.h"
 #include "next.h"
+#include "elf_object.h"
 #include "resolve.h"
 
 #include <dlfcn.h>
@@ -100,132 +102,14 @@ static int hooked_name(const char *name)
 	return -1;
 }
 
-/* ---- ELF objects in memory ---- */
+/* ---- objects ---- */
 
-struct object {
-	const char *path;
-	uintptr_t base, lo, hi;
-	const ElfW(Sym) *sym;
-	const char *str;
-	const ElfW(Half) *versym;
-	const uint32_t *gnu;  /* DT_GNU_HASH */
-	const uint32_t *sysv; /* DT_HASH */
-	const char *soname;
-};
-
-static uintptr_t dyn_ptr(uintptr_t base, ElfW(Addr) v)
+static bool object_is_self(const struct krt_object *o)
 {
-	return v < base ? base + v : v; /* some objects are not relocated in place */
+	return krt_object_holds(o, (const void *)krt_wrapper);
 }
 
-static void object_read(struct object *o, const struct dl_phdr_info *info)
-{
-	const ElfW(Dyn) *dyn = NULL;
-	ElfW(Xword) soname = 0;
-
-	memset(o, 0, sizeof *o);
-	o->path = info->dlpi_name;
-	o->base = info->dlpi_addr;
-	o->lo = UINTPTR_MAX;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type == PT_DYNAMIC)
-			dyn = (const void *)(o->base + p->p_vaddr);
-		if (p->p_type != PT_LOAD)
-			continue;
-		if (o->base + p->p_vaddr < o->lo)
-			o->lo = o->base + p->p_vaddr;
-		if (o->base + p->p_vaddr + p->p_memsz > o->hi)
-			o->hi = o->base + p->p_vaddr + p->p_memsz;
-	}
-	for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
-		uintptr_t v = dyn_ptr(o->base, dyn->d_un.d_ptr);
-
-		switch (dyn->d_tag) {
-		case DT_SYMTAB: o->sym = (const void *)v; break;
-		case DT_STRTAB: o->str = (const void *)v; break;
-		case DT_VERSYM: o->versym = (const void *)v; break;
-		case DT_GNU_HASH: o->gnu = (const void *)v; break;
-		case DT_HASH: o->sysv = (const void *)v; break;
-		case DT_SONAME: soname = dyn->d_un.d_val; break;
-		}
-	}
-	o->soname = soname && o->str ? o->str + soname : "";
-}
-
-static bool symbol_usable(const struct object *o, uint32_t i)
-{
-	const ElfW(Sym) *s = &o->sym[i];
-	unsigned type = ELF64_ST_TYPE(s->st_info), bind = ELF64_ST_BIND(s->st_info);
-
-	return s->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE) &&
-	       (bind == STB_GLOBAL || bind == STB_WEAK) &&
-	       !(o->versym && o->versym[i] & 0x8000);
-}
-
-static uint32_t symbol_count(const struct object *o)
-{
-	const uint32_t *bucket, *chain;
-	uint32_t top = 0;
-
-	if (o->sysv)
-		return o->sysv[1];
-	if (!o->gnu)
-		return 0;
-	bucket = o->gnu + 4 + o->gnu[2] * (sizeof(ElfW(Addr)) / 4);
-	chain = bucket + o->gnu[0];
-	for (uint32_t i = 0; i < o->gnu[0]; i++)
-		if (bucket[i] > top)
-			top = bucket[i];
-	if (top < o->gnu[1])
-		return 0;
-	while (!(chain[top - o->gnu[1]] & 1))
-		top++;
-	return top + 1;
-}
-
-static void *object_find(const struct object *o, const char *name)
-{
-	if (!o->sym || !o->str)
-		return NULL;
-	if (o->gnu) {
-		const uint32_t *bucket = o->gnu + 4 + o->gnu[2] * (sizeof(ElfW(Addr)) / 4);
-		const uint32_t *chain = bucket + o->gnu[0];
-		uint32_t h = 5381, i;
-
-		for (const char *s = name; *s; s++)
-			h = h * 33 + (unsigned char)*s;
-		i = o->gnu[0] ? bucket[h % o->gnu[0]] : 0;
-		if (i < o->gnu[1])
-			return NULL;
-		for (;; i++) {
-			uint32_t c = chain[i - o->gnu[1]];
-
-			if ((c | 1) == (h | 1) && symbol_usable(o, i) &&
-			    !strcmp(o->str + o->sym[i].st_name, name))
-				return (void *)(o->base + o->sym[i].st_value);
-			if (c & 1)
-				return NULL;
-		}
-	}
-	for (uint32_t i = 0, n = symbol_count(o); i < n; i++)
-		if (symbol_usable(o, i) && !strcmp(o->str + o->sym[i].st_name, name))
-			return (void *)(o->base + o->sym[i].st_value);
-	return NULL;
-}
-
-static bool object_holds(const struct object *o, const void *p)
-{
-	return (uintptr_t)p >= o->lo && (uintptr_t)p < o->hi;
-}
-
-static bool object_is_self(const struct object *o)
-{
-	return object_holds(o, (const void *)krt_wrapper);
-}
-
-static bool object_is_driver(const struct object *o)
+static bool object_is_driver(const struct krt_object *o)
 {
 	const char *slash = o->path ? strrchr(o->path, '/') : NULL;
 
@@ -239,33 +123,33 @@ struct search {
 	const void *after;   /* an address in the object to start behind; NULL: from the first */
 	bool driver;         /* ... or the first libcuda */
 	bool started, self_after, found;
-	struct object object;
+	struct krt_object object;
 	void *result;
 };
 
 static int search_step(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct search *s = data;
-	struct object o;
+	struct krt_object o;
 
 	(void)size;
-	object_read(&o, info);
+	krt_object_read(&o, info);
 	if (s->address || s->driver) {
 		if (s->driver ? !object_is_driver(&o) || object_is_self(&o)
-			      : !object_holds(&o, s->address))
+			      : !krt_object_holds(&o, s->address))
 			return 0;
 		s->object = o;
 		return s->found = true;
 	}
 	if (s->after && !s->started) {
-		s->started = object_holds(&o, s->after);
+		s->started = krt_object_holds(&o, s->after);
 		return 0;
 	}
 	if (object_is_self(&o)) {
 		s->self_after = true;
 		return 0;
 	}
-	s->result = object_find(&o, s->name);
+	s->result = krt_object_find(&o, s->name);
 	if (!s->result)
 		return 0;
 	s->object = o;
@@ -326,23 +210,23 @@ static void identity_add(uintptr_t p, unsigned id)
 }
 
 /* Takes this libcuda as the one behind the wrappers; false when another one is. */
-static bool adopt(const struct object *o)
+static bool adopt(const struct krt_object *o)
 {
 	bool first = false, mine;
 
 	krt_lock(&krt_wipe.w.adopt);
 	if (!atomic_load_explicit(&adopted, memory_order_relaxed)) {
 		size_t n = o->path ? strlen(o->path) : 0;
-		uint32_t count = o->sym && o->str ? symbol_count(o) : 0;
+		uint32_t count = o->sym && o->str ? krt_object_symbols(o) : 0;
 
 		driver_exports_ = 0;
-		driver_clock = (uint64_t (*)(void))object_find(o, "sim_clock_ns");
+		driver_clock = (uint64_t (*)(void))krt_object_find(o, "sim_clock_ns");
 		for (uint32_t i = 0; i < count; i++) {
 			const char *name = o->str + o->sym[i].st_name;
 			uintptr_t p = o->base + o->sym[i].st_value;
 			int id;
 
-			if (name[0] != 'c' || name[1] != 'u' || !symbol_usable(o, i))
+			if (name[0] != 'c' || name[1] != 'u' || !krt_object_usable(o, i))
 				continue;
 			id = name_id(name);
 			if (id < 0)
@@ -509,6 +393,29 @@ static void *next_from_here(dlsym_fn *real, const char *name)
 	return p;
 }
 
+/* A function of library.def. */
+static struct krt_dlsym_answer library_function(dlsym_fn *real, void *handle, const char *name, unsigned id,
+						const void *caller)
+{
+	struct krt_dlsym_answer answer = { NULL, (void *)real };
+	int saved = errno;
+	bool self;
+	void *p;
+
+	if (handle == RTLD_NEXT || caller_is_driver(caller)) {
+		errno = saved;
+		return answer;
+	}
+	p = real(handle, name);
+	self = p && is_self(p);
+	if (self) /* true only if some library has it */
+		p = next_from_here(real, name);
+	if (p || self)
+		p = krt_library_given(id, p, self, caller);
+	errno = saved;
+	return (struct krt_dlsym_answer){ p, NULL };
+}
+
 struct krt_dlsym_answer krt_dlsym_hook(void *handle, const char *name, const void *caller)
 {
 	dlsym_fn *real = get_dlsym();
@@ -519,8 +426,11 @@ struct krt_dlsym_answer krt_dlsym_hook(void *handle, const char *name, const voi
 	if (!name || !real)
 		return jump;
 	id = hooked_name(name);
-	if (krt_likely(id < 0))
-		return jump;
+	if (krt_likely(id < 0)) {
+		id = (name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'c') ? krt_library_name(name)
+											   : -1;
+		return id < 0 ? jump : library_function(real, handle, name, (unsigned)id, caller);
+	}
 	saved = errno;
 	if (caller_is_driver(caller)) {
 		errno = saved;

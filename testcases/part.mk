@@ -251,6 +251,33 @@ sim-tests: $(SIM_TESTS)
 	$(Q)for t in $(SIM_TESTS); do LD_LIBRARY_PATH=$(O)/sim $$t || exit 1; done
 # --- end of the simulated driver ------------------------------------------------
 
+# --- stand-ins for NVIDIA's libraries, on the simulated driver: beside it ---------
+# With the symbol versions of the real ones.
+FAKE_LIBS := $(addprefix $(O)/sim/,libcublasLt.so.13 libcublas.so.13 libnccl.so.2 libcufft.so.12)
+FAKE_CC = $(CC) $(CFLAGS_ALL) $(CFLAGS) -Iinterposer -fPIC -fvisibility=hidden -shared -Wl,-Bsymbolic \
+	-Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -Wl,-z,defs
+ALL += $(FAKE_LIBS) $(O)/testcases/libs/caller.so
+
+$(O)/sim/versions/%.map:
+	@mkdir -p $(@D)
+	$(Q)echo '$* { global: cu*; local: *; };' >$@
+$(O)/sim/libcublasLt.so.13: testcases/libs/cublaslt.c
+$(O)/sim/libcublas.so.13: testcases/libs/cublas.c $(O)/sim/libcublasLt.so.13
+$(O)/sim/libcufft.so.12: testcases/libs/cufft.c
+$(O)/sim/libnccl.so.2: testcases/libs/nccl.c
+$(O)/sim/libcublasLt.so.13 $(O)/sim/libcublas.so.13 $(O)/sim/libcufft.so.12: $(O)/sim/%: $(O)/sim/versions/%.map
+$(FAKE_LIBS): testcases/libs/fake.h testcases/libs/image.S testcases/libs/kernels.ptx | $(O)/sim/libcuda.so.1
+	$(call msg,LD,$@)
+	$(Q)$(FAKE_CC) -o $@ $(filter %.c %.S %.so.13,$^) $(patsubst %,-Xlinker --version-script=%,$(filter %.map,$^)) \
+		$(LDFLAGS) -L$(O)/sim -l:libcuda.so.1
+
+# Linked with them, and opened by programs: as a framework's library is.
+$(O)/testcases/libs/caller.so: testcases/libs/caller.c $(O)/sim/libcublas.so.13
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -shared -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcublas.so.13
+# --- end of the stand-ins ---------------------------------------------------------
+
 # --- test programs: hazard/NAME.c, its twin NAME.fixed, clean/NAME.c ------------
 # They are linked with the simulated driver and need not be made anew when it
 # changes.  A twin is built where the head comment has an EXPECT-FIXED line.
@@ -292,7 +319,8 @@ $(SERVING_MODEL): testcases/serving/model.c testcases/serving/model.h | $(O)/sim
 		-l:libcuda.so.1
 $(O)/testcases/hazard/serving_loop: | $(SERVING_MODEL)
 
-programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 \
+		$(FAKE_LIBS) $(O)/testcases/libs/caller.so
 	$(Q)$(O)/testcases/runner --build=$(O)
 
 # The runner and the aggregator themselves.

@@ -11,10 +11,11 @@
  * every byte of the range is surely touched, provided that the kernel runs to
  * its end.  Where the analysis gives up it says so (any, KRT_FLOW_WHOLE).
  *
- * Two assumptions: an address that a kernel computes from a slot's pointer
- * belongs to that slot, whatever was added to it; and local, shared and
- * kernel-heap memory, and the driver's own (%envreg), is no one's business but
- * the launch's.
+ * Three assumptions: an address that a kernel computes from a slot's pointer
+ * belongs to that slot, whatever was added to it; a pointer is not stored in
+ * halves into global memory and used from there by the same launch; and local,
+ * shared and kernel-heap memory, and the driver's own (%envreg), is no one's
+ * business but the launch's.
  *
  * Not locked; one evaluation of a flow at a time (it uses room of its own).
  * Memory is bounded (KRT_FLOW_MEMORY); it does not refer to the module once it
@@ -31,6 +32,7 @@
 #define KRT_FLOW_ATOMIC 4u
 #define KRT_FLOW_ALL	(KRT_FLOW_READ | KRT_FLOW_WRITE | KRT_FLOW_ATOMIC)
 
+#define KRT_FLOW_NO_SLOT UINT32_MAX
 #define KRT_FLOW_ANY UINT32_MAX /* offset of a slot: some word of the parameter */
 #define KRT_FLOW_MEMORY ((size_t)96 << 20) /* most that an analysis uses while it runs */
 
@@ -52,6 +54,7 @@ struct krt_flow_slot {
 	uint32_t size;     /* bytes of the parameter */
 	uint8_t role;      /* KRT_FLOW_*: done to memory that the slot's pointer leads to */
 	uint8_t through;   /* done to memory behind pointers that are loaded from there */
+	uint8_t rest;      /* of that: what info.loads does not have */
 	bool tensor_map;   /* the slot is a tensor map (128 bytes), not a pointer */
 	bool texture, surface; /* a handle of such an object, not a pointer: role is of what is behind */
 	bool escapes;      /* its pointer is stored into memory */
@@ -60,14 +63,24 @@ struct krt_flow_slot {
 struct krt_flow_global {
 	const char *name;
 	uint64_t size;
-	uint8_t role, through;
+	uint8_t role, through, rest;
 	bool constant;     /* .const */
 	bool managed;      /* .attribute(.managed) */
 	bool local;        /* another file may have one of this name */
 };
 
+/* A place in the code that loads pointers from where a slot or global leads to, directly. */
+struct krt_flow_load {
+	uint32_t site;        /* of its ranges */
+	uint32_t slot;        /* index of slots; NO_SLOT: a global */
+	uint32_t global;
+	uint8_t word, words;  /* which 8-byte word of each access (a vector of words) */
+	uint8_t role;         /* done to memory that this one leads to */
+};
+
 struct krt_flow_info {
-	uint32_t nslots, nglobals;
+	uint32_t nslots, nglobals, nloads;
+	const struct krt_flow_load *loads;
 	const struct krt_flow_slot *slots;       /* every word that may be used as an address */
 	const struct krt_flow_global *globals;
 	uint32_t flags;
@@ -104,12 +117,11 @@ struct krt_flow_launch {
 	size_t len;         /* shorter than the kernel's: nothing is known of the rest */
 };
 
-#define KRT_FLOW_NO_SLOT UINT32_MAX
-
 /* One access of a launch: the bytes [lo, hi), or fewer. */
 struct krt_flow_range {
 	uint32_t slot;     /* index of info.slots; NO_SLOT: a global */
 	uint32_t global;   /* index of info.globals if slot is NO_SLOT */
+	uint32_t site;     /* the place in the code, if it is one of info.loads; else 0 */
 	uint8_t kind;      /* one KRT_FLOW_* bit */
 	bool whole;        /* not understood: anything that the slot's pointer leads to; no lo, hi */
 	bool must;         /* every byte of [lo, hi), of its rows, is surely touched: no strides */

@@ -740,6 +740,15 @@ static void bases(struct comp *c, uint32_t set, struct pacc *p)
 	}
 }
 
+/* Does it load pointers that are used? */
+static uint32_t site_of(const struct krt_flow_info *info, const struct acc *a)
+{
+	for (uint32_t i = 0; i < info->nloads; i++)
+		if (info->loads[i].site == a->fop + 1 && a->kind == KRT_FLOW_READ)
+			return info->loads[i].site;
+	return 0;
+}
+
 static void conditions(struct comp *c, uint32_t ctx, struct pacc *p)
 {
 	struct pcond conds[40];
@@ -785,6 +794,7 @@ void flow_ranges(struct flow *fl)
 		struct pacc *pa, base = { .addr = NO_SLOT, .width = a->width, .kind = a->kind };
 		uint32_t ctx;
 
+		base.site = site_of(info, a);
 		bases(&c, a->set, &base);
 		if (!base.nslots && !base.nglobals)
 			continue; /* info.any and slot.through say it */
@@ -805,7 +815,7 @@ void flow_ranges(struct flow *fl)
 			block = o->block;
 			nlist = 0;
 		}
-		if (a->exact || a->size)
+		if ((a->exact || a->size) && !base.site) /* what loads pointers stays apart */
 			list[nlist++] = (struct xacc){
 				.addr = g->acc_node[i],
 				.pred = g->acc_pred[i],

@@ -1689,6 +1689,7 @@ static void whole(const struct krt_kernel_flow *f, const struct ev *e, const str
 		const struct krt_flow_slot *s = &f->info.slots[a->slots[i]];
 		struct krt_flow_range r = {
 			.slot = a->slots[i],
+			.site = a->site,
 			.kind = a->kind,
 			.whole = true,
 			.width = a->width,
@@ -1703,6 +1704,7 @@ static void whole(const struct krt_kernel_flow *f, const struct ev *e, const str
 		struct krt_flow_range r = {
 			.slot = KRT_FLOW_NO_SLOT,
 			.global = a->globals[i],
+			.site = a->site,
 			.kind = a->kind,
 			.whole = true,
 			.width = a->width,
@@ -1748,7 +1750,7 @@ static enum place place_of(const struct krt_kernel_flow *f, const struct ev *e, 
 			   int64_t lo, int64_t hi, struct krt_flow_range *r)
 {
 	*r = (struct krt_flow_range){
-		.kind = a->kind, .width = a->width, .slot = KRT_FLOW_NO_SLOT};
+		.site = a->site, .kind = a->kind, .width = a->width, .slot = KRT_FLOW_NO_SLOT};
 	if (lo >= FAKE) {
 		int64_t g = (lo - FAKE) / FAKE_SIZE, at = FAKE + g * FAKE_SIZE + FAKE_SIZE / 2;
 

@@ -85,12 +85,19 @@ enum base_kind {
 	BASE_SLOT,         /* a: parameter, b: offset or KRT_FLOW_ANY */
 	BASE_PARAM,        /* the address of a parameter, likewise */
 	BASE_GLOBAL,       /* a: index of globals */
-	BASE_LOADED,       /* a: the base it was loaded through */
+	BASE_LOADED,       /* a: the base it was loaded through; b: index of sites + 1, 0: none */
+	BASE_FURTHER,      /* a: the base that a pointer to where it lay was loaded through */
 };
 
 struct base {
 	uint8_t kind;
 	uint32_t a, b;
+};
+
+/* A load of pointers: instruction, and which of the words that it loads. */
+struct site {
+	uint32_t fop;
+	uint8_t word, words;
 };
 
 struct set {
@@ -100,7 +107,7 @@ struct set {
 
 struct global {
 	const struct ptx_var *var;
-	uint8_t role, through;
+	uint8_t role, through, rest;
 };
 
 /* One access of global memory in the code. */
@@ -127,10 +134,11 @@ struct flow {
 	struct vec fops, blocks, instances, detached;
 	uint32_t nregs;
 	struct vec accs;   /* struct acc */
-	struct vec bases, sets, globals;
+	struct vec bases, sets, globals, sites;
 	uint32_t *set_hash, nset_hash;
 	uint32_t memo_a[4096], memo_b[4096], memo_r[4096];
 	uint32_t *prov;    /* per register: a set */
+	uint8_t *load_role; /* per base that was loaded: done behind it */
 	uint32_t escaped;  /* set of what was stored to memory */
 	uint32_t flags;
 	uint8_t any;

@@ -15,6 +15,7 @@
 #define MAX_BASES  1500u
 #define MAX_SETS   30000u
 #define MAX_ROUNDS 60u
+#define MAX_SITES  64u
 
 /* ---- sets ---- */
 
@@ -265,9 +266,28 @@ static uint32_t only_none(struct flow *fl, uint32_t set)
 	return without(fl, set, ~(1u << BASE_NONE));
 }
 
+/* A load of whole words: index of its site + 1.  Where there are too many they are not told apart. */
+static uint32_t site_index(struct flow *fl, const struct site *at)
+{
+	struct site *s = VEC(fl->sites, struct site);
+
+	if (!at->words)
+		return 0;
+	for (uint32_t i = 0; i < fl->sites.n; i++)
+		if (s[i].fop == at->fop && s[i].word == at->word)
+			return i + 1;
+	if (fl->sites.n >= MAX_SITES || fl->bases.n > MAX_BASES / 4)
+		return 0;
+	s = flow_push(fl, &fl->sites, sizeof(*s));
+	*s = *at;
+	return fl->sites.n;
+}
+
+static const struct site no_site;
+
 /* What a load through an address gives; elem: which element of a vector, of size bytes. */
 static uint32_t loaded(struct flow *fl, uint32_t set, enum ptx_space space, unsigned elem,
-		       unsigned size)
+		       unsigned size, const struct site *site)
 {
 	struct set s = VEC(fl->sets, struct set)[set];
 	uint32_t r = 0;
@@ -294,9 +314,12 @@ static uint32_t loaded(struct flow *fl, uint32_t set, enum ptx_space space, unsi
 			break;
 		case BASE_SLOT:
 		case BASE_GLOBAL:
-			add = one(fl, BASE_LOADED, s.id[i], 0);
+			add = one(fl, BASE_LOADED, s.id[i], site_index(fl, site));
 			break;
 		case BASE_LOADED:
+			add = one(fl, BASE_FURTHER, b.a, 0);
+			break;
+		case BASE_FURTHER:
 			add = intern(fl, &s.id[i], 1);
 			break;
 		case BASE_PARAM:
@@ -363,6 +386,25 @@ static bool may_hold_pointer(const struct ptx_inst *in)
 	return bits >= 32 && k != PTX_KIND_FLOAT && k != PTX_KIND_PACKED;
 }
 
+/*
+ * A store of 32-bit values to memory that is surely global: data.  Pointers are
+ * taken apart and put together again in local memory alone.
+ */
+static bool halves(const struct flow *fl, const struct ptx_inst *in, uint32_t set)
+{
+	const struct set *s = &VEC(fl->sets, struct set)[set];
+
+	if (!in->ntypes || ptx_type_size((enum ptx_type)in->types[0]) != 4 || !s->n)
+		return false;
+	for (uint32_t i = 0; i < s->n; i++) {
+		enum base_kind k = VEC(fl->bases, struct base)[s->id[i]].kind;
+
+		if (k != BASE_SLOT && k != BASE_GLOBAL && k != BASE_LOADED && k != BASE_FURTHER)
+			return false;
+	}
+	return true;
+}
+
 /* ld and st of parameters: the kernel's, or those of calls. */
 static bool param_access(struct flow *fl, const struct fop *o, bool load)
 {
@@ -403,7 +445,7 @@ static bool param_access(struct flow *fl, const struct fop *o, bool load)
 		if (load)
 			changed |= to_operand(fl, inst, v,
 					      loaded(fl, address_set(fl, inst, addr),
-						     PTX_SPACE_PARAM, i, size));
+						     PTX_SPACE_PARAM, i, size, &no_site));
 		else
 			changed |= escape(fl, value_set(fl, inst, v));
 	}
@@ -425,6 +467,7 @@ static bool transfer(struct flow *fl, const struct fop *o)
 	const struct instance *inst = o->inst;
 	enum ptx_space space;
 	bool changed = false;
+	unsigned size, n;
 	uint32_t s = 0;
 
 	if (o->kind != FOP_INST)
@@ -449,23 +492,28 @@ static bool transfer(struct flow *fl, const struct fop *o)
 		if (!may_hold_pointer(in))
 			return false;
 		s = address_set(fl, inst, &in->ops[1]);
-		if (in->ops[0].kind == PTX_O_VEC) {
-			for (unsigned i = 0; i < in->ops[0].n; i++)
-				changed |= to_operand(
-					fl, inst, &in->ops[0].elem[i],
-					loaded(fl, s, space, i,
-					       ptx_type_size((enum ptx_type)in->types[0])));
-			return changed;
+		size = ptx_type_size((enum ptx_type)in->types[0]);
+		n = in->ops[0].kind == PTX_O_VEC ? in->ops[0].n : 1;
+		for (unsigned i = 0; i < n; i++) {
+			struct site at = {.fop = (uint32_t)(o - VEC(fl->fops, struct fop))};
+
+			/* whole words, or halves that lie side by side */
+			if (size == 8 || (size == 4 && n % 2 == 0)) {
+				at.word = (uint8_t)(i * size / 8);
+				at.words = (uint8_t)(n * size / 8);
+			}
+			changed |= to_operand(fl, inst,
+					      in->ops[0].kind == PTX_O_VEC ? &in->ops[0].elem[i]
+									   : &in->ops[0],
+					      loaded(fl, s, space, i, size, &at));
 		}
-		return to_operand(
-			fl, inst, &in->ops[0],
-			loaded(fl, s, space, 0, ptx_type_size((enum ptx_type)in->types[0])));
+		return changed;
 	case PTX_OP_ST:
 		if (in->nops < 2)
 			return false;
 		if (is_param_space(in))
 			return param_access(fl, o, false);
-		if (!may_hold_pointer(in))
+		if (!may_hold_pointer(in) || halves(fl, in, address_set(fl, inst, &in->ops[0])))
 			return false;
 		return escape(fl, without(fl, value_set(fl, inst, &in->ops[1]), 0));
 	case PTX_OP_ATOM:
@@ -473,7 +521,7 @@ static bool transfer(struct flow *fl, const struct fop *o)
 			return false;
 		changed = escape(fl, sources(fl, o, 2));
 		return to_operand(fl, inst, &in->ops[0],
-				  loaded(fl, address_set(fl, inst, &in->ops[1]), space, 0, 8)) ||
+				  loaded(fl, address_set(fl, inst, &in->ops[1]), space, 0, 8, &no_site)) ||
 		       changed;
 	case PTX_OP_RED:
 	case PTX_OP_ST_ASYNC:
@@ -486,7 +534,7 @@ static bool transfer(struct flow *fl, const struct fop *o)
 		if (in->nops < 2)
 			return false;
 		return escape(fl, loaded(fl, address_set(fl, inst, &in->ops[1]), PTX_SPACE_NONE, 0,
-					 8));
+					 8, &no_site));
 	case PTX_OP_ADD:
 	case PTX_OP_ADDC:
 		if (in->nops < 3)
@@ -579,6 +627,26 @@ void flow_provenance(struct flow *fl)
 
 /* ---- roles ---- */
 
+/* Done behind a pointer that was loaded through base i; sited: by a place that is known. */
+static void add_through(struct flow *fl, uint32_t slot_of[], struct vec *slots, uint32_t i,
+			unsigned kind, bool sited)
+{
+	const struct base *b = &VEC(fl->bases, struct base)[i];
+	uint8_t *through, *rest;
+
+	fl->flags |= KRT_FLOW_LOADS_POINTERS;
+	if (b->kind == BASE_GLOBAL) {
+		through = &VEC(fl->globals, struct global)[b->a].through;
+		rest = &VEC(fl->globals, struct global)[b->a].rest;
+	} else {
+		through = &VEC(*slots, struct krt_flow_slot)[slot_of[i]].through;
+		rest = &VEC(*slots, struct krt_flow_slot)[slot_of[i]].rest;
+	}
+	*through |= (uint8_t)kind;
+	if (!sited)
+		*rest |= (uint8_t)kind;
+}
+
 static void add_role(struct flow *fl, uint32_t slot_of[], struct vec *slots, uint32_t set,
 		     unsigned kind, bool map)
 {
@@ -603,33 +671,26 @@ static void add_role(struct flow *fl, uint32_t slot_of[], struct vec *slots, uin
 			sl = &VEC(*slots, struct krt_flow_slot)[slot_of[s->id[i]]];
 			if (b->kind == BASE_SLOT && map) {
 				/* A map in memory: what it describes is behind it. */
-				sl->through |= (uint8_t)kind;
 				sl->role |= KRT_FLOW_READ;
-				fl->flags |= KRT_FLOW_LOADS_POINTERS;
+				add_through(fl, slot_of, slots, s->id[i], kind, false);
 			} else {
 				sl->role |= (uint8_t)kind;
 				sl->tensor_map |= map;
 			}
 			break;
 		case BASE_GLOBAL:
-			if (map) {
-				VEC(fl->globals, struct global)[b->a].through |= (uint8_t)kind;
-				fl->flags |= KRT_FLOW_LOADS_POINTERS;
-			} else {
+			if (map)
+				add_through(fl, slot_of, slots, s->id[i], kind, false);
+			else
 				VEC(fl->globals, struct global)[b->a].role |= (uint8_t)kind;
-			}
 			break;
 		case BASE_LOADED:
-			fl->flags |= KRT_FLOW_LOADS_POINTERS;
-			b = &VEC(fl->bases, struct base)[b->a];
-			if (b->kind == BASE_SLOT) {
-				uint32_t at = (uint32_t)(b - VEC(fl->bases, struct base));
-
-				VEC(*slots, struct krt_flow_slot)[slot_of[at]].through |=
-					(uint8_t)kind;
-			} else {
-				VEC(fl->globals, struct global)[b->a].through |= (uint8_t)kind;
-			}
+			add_through(fl, slot_of, slots, b->a, kind, b->b && !map);
+			if (!map)
+				fl->load_role[s->id[i]] |= (uint8_t)kind;
+			break;
+		case BASE_FURTHER:
+			add_through(fl, slot_of, slots, b->a, kind, false);
 			break;
 		}
 	}
@@ -906,6 +967,34 @@ static void find_spins(struct flow *fl)
 	}
 }
 
+static void keep_loads(struct flow *fl, const uint32_t slot_of[])
+{
+	struct krt_flow_info *info = &fl->k->info;
+	struct krt_flow_load *loads = flow_keep(fl, fl->bases.n * sizeof(*loads));
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < fl->bases.n; i++) {
+		const struct base b = VEC(fl->bases, struct base)[i];
+		const struct base *from;
+		const struct site *s;
+
+		if (b.kind != BASE_LOADED || !b.b || !fl->load_role[i])
+			continue;
+		from = &VEC(fl->bases, struct base)[b.a];
+		s = &VEC(fl->sites, struct site)[b.b - 1];
+		loads[n++] = (struct krt_flow_load){
+			.site = s->fop + 1,
+			.slot = from->kind == BASE_GLOBAL ? KRT_FLOW_NO_SLOT : slot_of[b.a],
+			.global = from->kind == BASE_GLOBAL ? from->a : 0,
+			.word = s->word,
+			.words = s->words,
+			.role = fl->load_role[i],
+		};
+	}
+	info->loads = loads;
+	info->nloads = n;
+}
+
 void flow_roles(struct flow *fl)
 {
 	struct krt_flow_info *info = &fl->k->info;
@@ -928,6 +1017,7 @@ void flow_roles(struct flow *fl)
 	nbases = fl->bases.n;
 	r.slot_of = flow_alloc(fl, (MAX_BASES + 1) * sizeof(*r.slot_of));
 	memset(r.slot_of, 0xff, (MAX_BASES + 1) * sizeof(*r.slot_of));
+	fl->load_role = flow_alloc(fl, MAX_BASES + 1);
 	for (uint32_t i = 0; i < nbases; i++) {
 		const struct base *b = &VEC(fl->bases, struct base)[i];
 		const struct ptx_var *v;
@@ -978,10 +1068,12 @@ void flow_roles(struct flow *fl)
 						      .size = g->var->size,
 						      .role = g->role,
 						      .through = g->through,
+						      .rest = g->rest,
 						      .constant = g->var->space == PTX_SPACE_CONST,
 						      .managed = g->var->managed,
 						      .local = g->var->linkage == PTX_LINK_LOCAL};
 	}
+	keep_loads(fl, r.slot_of);
 	info->slots = slots;
 	info->nslots = r.slots.n;
 	info->globals = globals;

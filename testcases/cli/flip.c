@@ -8,6 +8,7 @@
  * none was.
  */
 #define _GNU_SOURCE
+#include "../../analyzer/known.h"
 #include "../../analyzer/session.h"
 #include "../../interposer/record.h"
 #include "../../reports/report.h"
@@ -51,13 +52,15 @@ static void save(const char *path, const char *b, size_t n)
 
 static void analyse(void)
 {
+	struct krt_known *known = krt_known_new(2); /* what explain-kernel gathers */
 	struct krt_session *s;
 	struct krt_report *r;
 	char err[512];
 	FILE *null = fopen("/dev/null", "w");
 
 	s = krt_session_open(dir, false, &options, err, sizeof(err));
-	if (s && null) {
+	if (s && null && known) {
+		krt_session_watch(s, krt_known_watch(known));
 		while (krt_session_step(s, 1000))
 			;
 		r = krt_session_report(s);
@@ -71,6 +74,7 @@ static void analyse(void)
 		krt_report_destroy(r);
 		krt_session_close(s);
 	}
+	krt_known_free(known);
 	if (null)
 		fclose(null);
 }

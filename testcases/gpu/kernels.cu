@@ -210,6 +210,7 @@ static void freed()
 	float *x;
 
 	CHECK(cudaMallocAsync(&x, N * 4, s[0]));
+	CHECK(cudaStreamSynchronize(s[0]));
 	fill<<<G, B, 0, s[0]>>>(x, N, 1);
 	edge();
 	CHECK(cudaFreeAsync(x, s[1]));

@@ -81,8 +81,7 @@ both "record_stream, copies" $S -- handed_over record_stream
 both "record_stream, kernels" $S -- handed_over record_stream kernels
 both "wait before the free, kernels" $S -- handed_over wait kernels
 both "forgotten in a graph, copies" "KRT-REUSE-RACE|KRT-GRAPH-UNORDERED-NODES" -- handed_over_in_graph forgotten
-# Two kernels of one graph whose pointers lie in structs: not told so far.
-both "forgotten in a graph, kernels (not told)" $S -- handed_over_in_graph forgotten kernels
+both "forgotten in a graph, kernels" "KRT-REUSE-RACE|KRT-GRAPH-UNORDERED-NODES" -- handed_over_in_graph forgotten kernels
 both "record_stream in a graph" $S -- handed_over_in_graph record_stream
 both "wait in a graph" $S -- handed_over_in_graph wait kernels
 both "graph of an MLP" $S -- graph_mlp

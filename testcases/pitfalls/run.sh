@@ -95,14 +95,14 @@ has() { # NAME COMMAND...: finds nothing
 }
 needed() { readelf -dW "$lib" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | grep -vE '^(libc\.so\.6|ld-linux.*|libdl\.so\.2|libpthread\.so\.0)$'; }
 exported() { nm -D --defined-only "$lib" | awk '{ print $3 }' |
-	grep -vE '^(cu[A-Z].*|krtsan_impl_[a-z_]+|krtsan_torch_[a-z_]+|dlsym|dlclose|_exit|_Exit|quick_exit|exec[lv][a-z]*|fexecve|execveat|free|realloc|reallocarray|munmap|mremap|InitializeInjectionNvtx(2|Extension))$'; }
+	grep -vE '^(cu[A-Z].*|(cublas|cufft|nccl)[A-Z].*|krtsan_impl_[a-z_]+|krtsan_torch_[a-z_]+|dlsym|dlclose|_exit|_Exit|quick_exit|exec[lv][a-z]*|fexecve|execveat|free|realloc|reallocarray|munmap|mremap|InitializeInjectionNvtx(2|Extension))$'; }
 private() { nm -D "$lib" | grep -E 'GLIBC_PRIVATE|_dl_sym|_Unwind_|backtrace|__libc_'; }
 tls() {
 	size=$(readelf -lW "$lib" | awk '$1 == "TLS" { print $6 }')
 	[ $((size)) -le 64 ] || echo "TLS of $size bytes"
 }
 # a patch takes up to 14 bytes: each begins a block of 16
-short() { readelf -sW --dyn-syms "$lib" | awk '$4 == "FUNC" && $7 != "UND" && $8 ~ /^cu[A-Z]/ && $2 !~ /0$/'; }
+short() { readelf -sW --dyn-syms "$lib" | awk '$4 == "FUNC" && $7 != "UND" && $8 ~ /^(cu|cublas|cufft|nccl)[A-Z]/ && $2 !~ /0$/'; }
 keeps() { readelf -dW "$lib" | grep -q 'FLAGS_1.*NODELETE' || echo "not marked nodelete"; }
 has "1.3: needs libc alone" needed
 has "17: exports nothing else" exported

@@ -485,6 +485,69 @@ Test(flow, tables_and_globals)
 	drop(&k);
 }
 
+/* Which words of a table are loaded, and what is done behind each. */
+Test(flow, places_that_load_pointers)
+{
+	/* struct { in, out, count, next } t[]: in[0] is read, out[0] written, next->in[0] written */
+	struct kernel k = make(
+		".visible .entry k(.param .u64 t)\n{\n" REGS INDEX
+		"ld.param.u64 %rd1, [t]; mul.wide.u32 %rd2, %r1, 32; add.s64 %rd3, %rd1, %rd2;\n"
+		"ld.global.v2.u64 {%rd4, %rd5}, [%rd3]; ld.global.u64 %rd6, [%rd3+16];\n"
+		"ld.global.u64 %rd7, [%rd3+24]; ld.global.u32 %r5, [%rd4]; st.global.u32 [%rd5], %r5;\n"
+		"ld.global.u64 %rd8, [%rd7]; st.global.u32 [%rd8], %r6; ret;\n}\n");
+	struct got *g = eval(&k, 1, 1, 4, 1, (struct words){{A}});
+	const struct krt_flow_load *in = NULL, *out = NULL, *next = NULL;
+
+	cr_assert_eq(slot(&k, 0, 0)->through, KRT_FLOW_READ | KRT_FLOW_WRITE);
+	cr_assert_eq(slot(&k, 0, 0)->rest, KRT_FLOW_WRITE, "further on");
+	cr_assert_eq(k.i->nloads, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct krt_flow_load *l = &k.i->loads[i];
+
+		cr_assert_eq(&k.i->slots[l->slot], slot(&k, 0, 0));
+		*(l->words == 1 ? &next : l->word ? &out : &in) = l;
+	}
+	cr_assert(in && out && next);
+	cr_assert(in->words == 2 && out->words == 2 && in->site == out->site);
+	cr_assert_eq(in->role, KRT_FLOW_READ);
+	cr_assert_eq(out->role, KRT_FLOW_WRITE);
+	cr_assert_eq(next->role, KRT_FLOW_READ);
+	for (unsigned i = 0, found = 0; i < g->n; i++) {
+		const struct krt_flow_range *r = &g->r[i];
+
+		if (r->site == in->site) {
+			cr_assert(r->lo >= A && r->hi <= A + 3 * 32 + 16 && r->lo % 32 == 0 && r->width == 16,
+				  "%lx %lx %lu", r->lo, r->hi, r->width);
+			found |= 1;
+		} else if (r->site == next->site) {
+			cr_assert(r->lo >= A + 24 && r->hi <= A + 128 && r->lo % 32 == 24);
+			found |= 2;
+		} else {
+			cr_assert_eq(r->site, 0, "what is loaded there is no address");
+		}
+		cr_assert(i + 1 < g->n || found == 3);
+	}
+	drop(&k);
+}
+
+/* More of them than are told apart. */
+Test(flow, many_places_that_load_pointers)
+{
+	static char body[65536];
+	size_t at = 0;
+	struct kernel k;
+
+	for (unsigned i = 0; i < 200; i++)
+		at += (size_t)snprintf(body + at, sizeof(body) - at,
+				       "ld.global.u64 %%rd2, [%%rd1+%u]; st.global.u32 [%%rd2], 1;\n", 8 * i);
+	k = make3(".visible .entry k(.param .u64 t)\n{\n" REGS "ld.param.u64 %rd1, [t];\n", body,
+		  "ret;\n}\n");
+	cr_assert_eq(slot(&k, 0, 0)->through, KRT_FLOW_WRITE);
+	cr_assert_eq(slot(&k, 0, 0)->rest, KRT_FLOW_WRITE);
+	cr_assert_leq(k.i->nloads, 64);
+	drop(&k);
+}
+
 Test(flow, not_understood)
 {
 	static const struct {

@@ -7,6 +7,7 @@
 #define KRT_TRACE_WRITER_H
 
 #include "interposer/api.h"
+#include "interposer/library.h"
 #include "interposer/record.h"
 
 #include <fcntl.h>
@@ -52,7 +53,7 @@ static inline void tw_open(struct tw *w, const char *dir, int pid, uint64_t star
 	close(fd);
 	w->h->version = KRT_TRACE_VERSION;
 	w->h->size = sizeof(*w->h);
-	w->h->api_hash = krt_api_hash();
+	w->h->api_hash = krt_tables_hash();
 	w->h->pid = pid;
 	w->h->ppid = 1;
 	w->h->start_ns = start;
