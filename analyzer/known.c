@@ -281,7 +281,8 @@ static void add_accesses(struct krt_known *k, struct krt_engine *e, struct krt_k
 			.kind = krt_what_of(a->kind),
 			.know = know_text(a->know),
 			.sure = a->len ? a->sure : KRT_SURE_FROM,
-			.from_param = !a->mem && a->know >= KRT_KNOW_KERNELS_FILE && a->know != KRT_KNOW_LIBRARY,
+			.from_param = a->within || a->know == KRT_KNOW_ROLE ||
+				      a->know == KRT_KNOW_KERNELS_FILE,
 			.param = a->param,
 			.offset = a->offset,
 			.within = a->within,

@@ -73,7 +73,7 @@ bare() { LD_LIBRARY_PATH=$build/sim LD_PRELOAD=$build/libkrtsan.so "$@"; }
 t 'no command' 125 "$krtsan"; says 'usage: krtsan'
 t 'unknown command' 125 "$krtsan" frobnicate; says 'frobnicate: no such command'
 for help in --help -h help; do t "help: $help" 0 "$krtsan" $help; prints 'usage: krtsan COMMAND'; done
-for c in run record analyze explain doctor options version; do
+for c in run record analyze explain explain-kernel doctor options version; do
 	t "$c --help" 0 "$krtsan" $c --help; prints "usage: krtsan $c"
 	t "$c: unknown option" 125 "$krtsan" $c --frobnicate; says "$c: --frobnicate: unknown option"
 done
@@ -246,6 +246,52 @@ t 'analyze: no trace' 125 "$krtsan" analyze mine; says 'not a trace'
 t 'analyze: nothing given' 125 "$krtsan" analyze; says 'no trace given'
 t 'analyze: two given' 125 "$krtsan" analyze race.krt t.krt; says 'one trace at a time'
 
+
+# --- what is known of kernels ---------------------------------------------------------
+kernels=$build/testcases/hazard/nvcc_kernels
+explain() { "$krtsan" explain-kernel "$@"; }
+t 'record: kernels' 0 "$krtsan" record --sim -o kernels.krt -- "$kernels" templates
+t 'explain-kernel: list' 0 explain kernels.krt
+prints '^       1      0  ptx-range         void apply<float, 1>(float const\*, float\*, int)$'; count out '^  *[0-9]' 2
+t 'explain-kernel: by name' 0 explain apply kernels.krt; count out '^kernel void apply' 2
+prints '^  name  *_Z5applyIfLi0EEvPKT_PS0_i$'; prints '^  parameters  *3, 20 bytes: 8 at 0, 8 at 8, 4 at 16$'
+prints '^  code  *PTX, made for sm_75, of '; prints '^  *arg 0: read$'; prints '^  *arg 1: write$'
+prints '^  name says  *arg 0: pointer to const data: read$'
+prints '^  launch #[0-9]* on stream "s0", grid 64x1x1, block 64x1x1: known by ptx-range$'
+prints '^    arg 0  *read  *every byte of \[+0, +16384) of device buffer "a" .*16384 bytes  (ptx-range)$'
+prints '^    arg 1  *write  *every byte of \[+0, +16384) of device buffer "b" '
+for n in _Z5applyIfLi0EEvPKT_PS0_i 'apply<float, 0>' 'void apply<float, 0>(float const*, float*, int)' '*Li0*' '*<float, 0>*'; do
+	t "explain-kernel: $n" 0 explain "$n" kernels.krt; count out '^kernel void apply<float, 0>' 1; count out '^kernel' 1
+done
+t 'explain-kernel: two names' 0 explain 'apply<float, 0>' '*Li1*' kernels.krt; count out '^kernel' 2
+t 'explain-kernel: a list of some' 0 explain --list '*Li1*' kernels.krt; count out 'apply<float, 1>' 1; count out 'apply<float, 0>' 0
+t 'explain-kernel: near' 125 explain aply kernels.krt; says 'aply: no such kernel was launched; did you mean:'
+says '^  void apply<float, 0>('
+t 'explain-kernel: nothing near' 125 explain frobnicate kernels.krt; says '`krtsan explain-kernel TRACE` lists them'
+t 'explain-kernel: no trace' 125 explain; says 'no trace given'
+t 'explain-kernel: missing' 125 explain apply missing.krt; says 'trace: missing.krt: No such file'
+t 'explain-kernel: not a trace' 125 explain apply mine; says 'not a trace'
+t 'explain-kernel: no CUDA' 0 explain empty.krt; count out '^  *[0-9]' 0
+t 'explain-kernel: bad number' 125 explain --launches=x apply kernels.krt; says '\--launches=x: wants a number'
+t 'explain-kernel: no launches' 0 explain --launches=0 'apply<float, 0>' kernels.krt; count out '^  launch #' 0
+prints '^  1 more with other parameters or sizes$'
+echo 'kernel *Li0*: arg 0 read [0, 4)' >line.kernels
+t 'explain-kernel: a line of a kernels file' 0 explain --kernels=line.kernels 'apply<float, 0>' kernels.krt
+prints '^  kernels file  line.kernels:1$'; prints 'known by kernels-file$'
+prints '^    arg 0  *read  *every byte of \[+0, +4) of device buffer "a" .*(kernels-file)$'
+t 'record: kernels in a graph' 0 "$krtsan" record --sim -o graph.krt -- "$kernels" in_a_graph fixed
+t 'explain-kernel: nodes' 0 explain 'apply<float, 0>' graph.krt
+prints '^  launches  *0$'; prints '^  graph nodes  *[1-9][0-9]*, known by ptx-range$'
+prints '^  node of a graph, grid 64x1x1, block 64x1x1: known by ptx-range'
+prints '^    arg 1  *write  *every byte of \[+0, +16384) of device buffer "b" '
+t 'record: a struct and a variable' 0 "$krtsan" record --sim -o kernels.krt -- "$kernels" structs
+t 'explain-kernel: words of a struct' 0 explain work kernels.krt; prints '^  *arg 0.16: write$'
+prints '^    arg 0.16  *write  *every byte of \[+0, +16384) of device buffer "b" '
+t 'record: a variable' 0 "$krtsan" record --sim -o kernels.krt -- "$kernels" variables
+t 'explain-kernel: a variable' 0 explain set_table kernels.krt; prints '^  *variable table, 16384 bytes: write$'
+prints '^  *write  *every byte of \[+0, +4096) of variable "table"'
+rm -f line.kernels
+
 damaged() { rm -rf d.krt; cp -r race.krt d.krt; }
 damaged; truncate -s 300 d.krt/*.1
 t 'damaged: truncated' 125 "$krtsan" analyze d.krt; says 'ends at byte 300 of'; says 'inconclusive'
@@ -261,6 +307,8 @@ damaged; printf '\001\002' | dd of="$(echo d.krt/*.proc)" bs=1 seek=16 conv=notr
 t 'another table' 125 "$krtsan" analyze d.krt; says 'another entry-point table'
 damaged; printf '\377\377\377' | dd of="$(echo d.krt/*.1)" bs=1 seek=32 conv=notrunc 2>/dev/null
 t 'damaged: in the middle' 125 "$krtsan" analyze d.krt; says 'damaged at byte'; says 'inconclusive'
+t 'damaged: everywhere, a trace with kernels' 0 "$build/testcases/flip" graph.krt 13
+prints 'analysed, [1-9][0-9]* known to be damaged'
 t 'damaged: everywhere' 0 "$build/testcases/flip" t.krt 29; prints 'analysed, [1-9][0-9]* known to be damaged'
 finish
 

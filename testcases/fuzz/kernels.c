@@ -208,6 +208,7 @@ static void texts(void)
 {
 	each_file("testcases/kernels/*.ptx", by_kernel);
 	each_file("testcases/ptx/*.ptx", by_kernel);
+	each_file("testcases/fuzz/found/ptx-*", whole); /* ended badly once */
 }
 
 static void names(void)
