@@ -484,6 +484,20 @@ static void add_pattern(struct build *b, const struct krt_gaccess *proto,
 		pattern_add(b, &b->set->access[n], p);
 }
 
+/* Rows that are all touched, but those that the allocation's end cuts off. */
+static void add_rows_cut(struct build *b, const struct krt_gaccess *proto,
+			 const struct krt_shape *s, const struct krt_pattern *p)
+{
+	for (uint64_t y = 0; y < s->rows && y < ROWS_MAX; y++) {
+		uint64_t from = s->addr + y * s->pitch, end = from + s->width;
+
+		from = from < p->lo ? p->lo : from;
+		end = end > p->hi ? p->hi : end;
+		if (from < end)
+			add_line(b, proto, from, end - from);
+	}
+}
+
 static void kernel_access(void *user, const struct krt_kernel_access *k)
 {
 	struct build *b = user;
@@ -529,7 +543,10 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 	} else if (!k->len || (k->sure == KRT_SURE_ALL && !pieces)) {
 		s.width = k->len ? k->len : 1;
 		s.slice_pitch = (s.rows - 1) * s.pitch + s.width;
-		add_shape(b, &a, s);
+		if (s.rows > 1 && (p.lo > s.addr || p.hi < s.addr + s.slice_pitch))
+			add_rows_cut(b, &a, &s, &p);
+		else
+			add_shape(b, &a, s);
 	} else if (array) {
 		s.addr = p.lo;
 		s.width = s.pitch = s.slice_pitch = p.hi - p.lo;

@@ -2,7 +2,7 @@
 /*
  * Two kernel nodes with no path between them write every second row of one matrix, both the
  * even ones. Fixed: one writes the odd ones.
- * EXPECT: KRT-GRAPH-UNORDERED-NODES warning likely both count=1
+ * EXPECT: KRT-GRAPH-UNORDERED-NODES error certain both count=1
  * EXPECT-FIXED: none
  * FINDINGS: 1
  * MENTIONS: KRT-GRAPH-UNORDERED-NODES "kernel node rows"

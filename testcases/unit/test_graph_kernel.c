@@ -139,20 +139,21 @@ Test(sets, what_a_node_touches)
 
 	open2(&w);
 	graph_kernel(&b, SOLID_WRITE, 4, DEV + 64, 200);
-	graph_kernel(&b, ROWS_WRITE, 4, DEV + 4, 64, 512, 4);
+	graph_kernel(&b, ROWS_WRITE, 100, DEV + 4, 2, 32, 4);
 	graph_kernel(&b, ASKED, 1, DEV, DEV + 8, 10);
 	graph_kernel(&b, CHASE, 1, DEV + 16, DEV + 32, 0);
 	graph_kernel(&b, BACK, 1, DEV + N, 8);
 	graph_kernel(&b, SOLID_WRITE, 4, DEV, 0);
+	graph_kernel(&b, ROWS_WRITE, 4, DEV + 4, 64, 512, 4);
 	instantiate(&w, X1, G1, &b);
 	s = set_of(&w, X1, 0);
 	cr_assert(s->n == 1 && !s->opaque && s->access[0].know == KRT_KNOW_PTX);
 	is_access(s, 0, KRT_ACC_WRITE, KRT_SURE_ALL, DEV + 64, 800);
 	s = set_of(&w, X1, 1);
 	cr_assert_eq(s->n, 1);
-	is_access(s, 0, KRT_ACC_WRITE, KRT_SURE_SOME, DEV + 4, 3 * 512 + 256);
-	cr_assert(s->access[0].gaps && s->access[0].gaps->pitch == 512 &&
-		  s->access[0].gaps->row == 256 && s->access[0].gaps->at == 4);
+	is_access(s, 0, KRT_ACC_WRITE, KRT_SURE_SOME, DEV + 4, 99 * 32 + 8);
+	cr_assert(s->access[0].gaps && s->access[0].gaps->pitch == 32 &&
+		  s->access[0].gaps->row == 8 && s->access[0].gaps->at == 4);
 	s = set_of(&w, X1, 2);
 	cr_assert_eq(s->n, 2);
 	is_access(s, 0, KRT_ACC_READ, KRT_SURE_ALL, DEV, 4);
@@ -165,6 +166,10 @@ Test(sets, what_a_node_touches)
 	cr_assert_eq(s->n, 1);
 	is_access(s, 0, KRT_ACC_WRITE, KRT_SURE_ALL, DEV + N - 32, 32);
 	cr_assert_eq(set_of(&w, X1, 5)->n, 0);
+	s = set_of(&w, X1, 6); /* few rows: surely */
+	cr_assert(s->n == 1 && !s->access[0].gaps && s->access[0].rows == 4 &&
+		  s->access[0].pitch == 512);
+	is_access(s, 0, KRT_ACC_WRITE, KRT_SURE_ALL, DEV + 4, 256);
 	world_close(&w);
 }
 
@@ -179,8 +184,9 @@ Test(sets, cut_to_the_block)
 	block_alloc(&w, 0x9001, DEV, 1024, S1);
 	block_alloc(&w, 0x9001, DEV + 1024, 1024, S1);
 	graph_kernel(&b, ASKED, 20, DEV, DEV + 512, 1200);
-	graph_kernel(&b, ROWS_WRITE, 4, DEV + 256, 64, 512, 4);
+	graph_kernel(&b, ROWS_WRITE, 100, DEV + 256, 2, 16, 4);
 	graph_kernel(&b, SOLID_WRITE, 20, DEV + 512, 1200);
+	graph_kernel(&b, ROWS_WRITE, 4, DEV + N - 768, 64, 512, 4);
 	instantiate(&w, X1, G1, &b);
 	s = set_of(&w, X1, 0);
 	is_access(s, 1, KRT_ACC_WRITE, KRT_SURE_SOME, DEV + 512, 512);
@@ -188,6 +194,10 @@ Test(sets, cut_to_the_block)
 	is_access(set_of(&w, X1, 1), 0, KRT_ACC_WRITE, KRT_SURE_SOME, DEV + 256, 768);
 	/* to the allocation where it surely happens: that is an error of its own */
 	is_access(set_of(&w, X1, 2), 0, KRT_ACC_WRITE, KRT_SURE_ALL, DEV + 512, N - 512);
+	s = set_of(&w, X1, 3);
+	cr_assert_eq(s->n, 2);
+	is_access(s, 0, KRT_ACC_WRITE, KRT_SURE_ALL, DEV + N - 768, 256);
+	is_access(s, 1, KRT_ACC_WRITE, KRT_SURE_ALL, DEV + N - 256, 256);
 	world_close(&w);
 }
 
@@ -200,8 +210,8 @@ Test(sets, memory_of_the_graph_itself)
 	open2(&w);
 	graph_alloc(&b, DEV + 0x10000, 1024);
 	graph_kernel(&b, ASKED, 20, DEV, DEV + 0x10000, 1200);
-	graph_kernel(&b, ROWS_WRITE, 2, DEV + 0x10000, 64, 512, 4);
-	graph_kernel(&b, ROWS_WRITE, 2, DEV + 0x10000 + 256, 64, 512, 4);
+	graph_kernel(&b, ROWS_WRITE, 100, DEV + 0x10000, 1, 8, 4);
+	graph_kernel(&b, ROWS_WRITE, 100, DEV + 0x10000 + 4, 1, 8, 4);
 	graph_free(&b, DEV + 0x10000);
 	graph_edge(&b, 0, 1);
 	graph_edge(&b, 1, 2);
@@ -282,9 +292,9 @@ Test(inside, gaps_of_one_chain)
 	struct world w;
 
 	open2(&w);
-	graph_kernel(&b, ROWS_WRITE, 8, DEV, 64, 512, 4);
-	graph_kernel(&b, ROWS_WRITE, 8, DEV + 256, 64, 512, 4);
-	graph_kernel(&b, ROWS_READ, 8, DEV, 64, 512, 4);
+	graph_kernel(&b, ROWS_WRITE, 100, DEV, 4, 32, 4);
+	graph_kernel(&b, ROWS_WRITE, 100, DEV + 16, 4, 32, 4);
+	graph_kernel(&b, ROWS_READ, 100, DEV, 4, 32, 4);
 	graph_edge(&b, 0, 1);
 	instantiate(&w, X1, G1, &b);
 	expect(&w, "GRAPH-UNORDERED-NODES:warning:1");
