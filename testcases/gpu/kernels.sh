@@ -67,7 +67,7 @@ race stride KRT-RACE-RAW/error/certain
 race copy KRT-RACE-RAW/error/certain
 race set KRT-RACE-WAR/error/certain
 race halves_meet KRT-RACE-WAW/error/certain
-race even_even KRT-RACE-WAW/warning/likely # rows with gaps prove no byte
+race even_even KRT-RACE-WAW/error/certain
 race structs KRT-RACE-RAW/error/certain
 race templates KRT-RACE-RAW/error/certain
 race lambdas KRT-RACE-RAW/error/certain

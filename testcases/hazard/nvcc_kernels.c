@@ -33,7 +33,7 @@
  * ARGS: halves_meet fixed
  * EXPECT: none
  * ARGS: even_even
- * EXPECT: KRT-RACE-WAW warning likely both count=1
+ * EXPECT: KRT-RACE-WAW error certain both count=1
  * ARGS: even_even fixed
  * EXPECT: none
  * ARGS: structs
