@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS	    2000000u /* items computed for one launch at most */
-#define FOUND_MAX   65536u   /* kernels remembered; later ones have no line */
-#define DIMS	    32
-#define PIECES	    256 /* rows told one by one, where they are no regular pattern */
+#define STEPS	  2000000u /* items computed for one launch at most */
+#define FOUND_MAX 65536u   /* kernels remembered; later ones have no line */
+#define DIMS	  32
+#define PIECES	  256 /* rows told one by one, where they are no regular pattern */
 
 /* --- which line -------------------------------------------------------------------------- */
 
@@ -26,12 +26,12 @@ static bool fits_layout(const struct krt_k_line *l, const struct krt_k_capture *
 
 	if (l->nlayout < 0)
 		return true;
-	if (nparams == KRT_PARAMS_UNKNOWN || (nparams && !param) || nparams < (uint32_t)l->nlayout ||
-	    (nparams > (uint32_t)l->nlayout && !l->layout_more))
+	if (nparams == KRT_PARAMS_UNKNOWN || (nparams && !param) ||
+	    nparams < (uint32_t)l->nlayout || (nparams > (uint32_t)l->nlayout && !l->layout_more))
 		return false;
 	for (int i = 0; i < l->nlayout; i++)
-		if (l->layout[i].n && (krt_k_compute(&l->layout[i], &c, &v) || v.lo != v.hi ||
-				       v.lo != param[i].size))
+		if (l->layout[i].n &&
+		    (krt_k_compute(&l->layout[i], &c, &v) || v.lo != v.hi || v.lo != param[i].size))
 			return false;
 	return true;
 }
@@ -70,8 +70,9 @@ static struct krt_kernels_line *fit(const struct krt_kernels_file *f, struct krt
 	struct krt_kernels_line *x;
 
 	/* a name that no demangler reads may be readable as it is */
-	if (l->pattern.readable && len ? !krt_k_match(&l->pattern, l->source, readable, len, text)
-				       : !krt_k_match(&l->pattern, l->source, name, strlen(name), text))
+	if (l->pattern.readable && len
+		    ? !krt_k_match(&l->pattern, l->source, readable, len, text)
+		    : !krt_k_match(&l->pattern, l->source, name, strlen(name), text))
 		return NULL;
 	if (!l->pattern.n)
 		return fits_layout(l, NULL, param, nparams) ? &l->plain : NULL;
@@ -247,7 +248,9 @@ static void join(struct krt_kernels_file *f, struct krt_kernels_file *more)
 
 bool krt_kernels_ship(struct krt_kernels_file **f, char *err, size_t errlen)
 {
-	static const struct { const char *name, *text; } files[] = {
+	static const struct {
+		const char *name, *text;
+	} files[] = {
 		{"pytorch.kernels", KRT_KERNELS_PYTORCH},
 		{"cub.kernels", KRT_KERNELS_CUB},
 	};
@@ -680,9 +683,8 @@ static const char *access(struct run *r, const struct krt_k_stmt *s, bool unsure
 			return NULL;
 		if (s->may || unsure)
 			return flat(r, a, 0,
-				    (uint64_t)INT64_MAX < UINT64_MAX - a.base
-					    ? (uint64_t)INT64_MAX
-					    : UINT64_MAX - a.base,
+				    (uint64_t)INT64_MAX < UINT64_MAX - a.base ? (uint64_t)INT64_MAX
+									      : UINT64_MAX - a.base,
 				    KRT_SURE_SOME, true);
 		give(r, &a);
 		return NULL;

@@ -48,14 +48,20 @@ static size_t balanced(const char *p, const char *end, bool list)
 
 	for (; p < end; p++) {
 		switch (*p) {
-		case '(': case '<': case '[': case '{':
+		case '(':
+		case '<':
+		case '[':
+		case '{':
 			depth++;
 			break;
 		case ',':
 			if (!depth && !list)
 				return (size_t)(p - from);
 			break;
-		case ')': case '>': case ']': case '}':
+		case ')':
+		case '>':
+		case ']':
+		case '}':
 			/* a type that ends in > is written "> >": the blank is not its */
 			if (!depth)
 				return (size_t)(p - from) - (p > from && p[-1] == ' ');
@@ -254,13 +260,22 @@ static bool ends_in(const struct krt_k_text *t, const char *what)
 
 uint64_t krt_k_size_of(const struct krt_kernels_file *f, struct krt_k_text t)
 {
-	static const struct { const char *type; unsigned bytes; } types[] = {
-		{"bool", 1}, {"char", 1}, {"signed char", 1}, {"unsigned char", 1},
-		{"short", 2}, {"unsigned short", 2}, {"int", 4}, {"unsigned int", 4},
-		{"long", 8}, {"unsigned long", 8}, {"long long", 8}, {"unsigned long long", 8},
-		{"__int128", 16}, {"unsigned __int128", 16}, {"float", 4}, {"double", 8},
-		{"__half", 2}, {"__nv_bfloat16", 2}, {"float2", 8}, {"float4", 16},
-		{"double2", 16}, {"int2", 8}, {"int4", 16},
+	static const struct {
+		const char *type;
+		unsigned bytes;
+	} types[] = {
+		{"bool", 1},	    {"char", 1},
+		{"signed char", 1}, {"unsigned char", 1},
+		{"short", 2},	    {"unsigned short", 2},
+		{"int", 4},	    {"unsigned int", 4},
+		{"long", 8},	    {"unsigned long", 8},
+		{"long long", 8},   {"unsigned long long", 8},
+		{"__int128", 16},   {"unsigned __int128", 16},
+		{"float", 4},	    {"double", 8},
+		{"__half", 2},	    {"__nv_bfloat16", 2},
+		{"float2", 8},	    {"float4", 16},
+		{"double2", 16},    {"int2", 8},
+		{"int4", 16},
 	};
 
 	trim(&t);

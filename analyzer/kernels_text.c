@@ -389,8 +389,7 @@ static bool named(struct parser *p, const char *s, size_t n)
 
 static bool factor(struct parser *p)
 {
-	static const char *const dims[] = {"gridx",  "gridy",  "gridz",
-					   "blockx", "blocky", "blockz"};
+	static const char *const dims[] = {"gridx", "gridy", "gridz", "blockx", "blocky", "blockz"};
 	struct krt_k_item i = {0};
 	const char *s;
 	size_t n;
@@ -480,7 +479,10 @@ static bool sum(struct parser *p)
 
 static bool expr(struct parser *p)
 {
-	static const struct { const char *text; enum krt_k_op op; } compare[] = {
+	static const struct {
+		const char *text;
+		enum krt_k_op op;
+	} compare[] = {
 		{"==", KRT_K_EQ}, {"!=", KRT_K_NE}, {"<=", KRT_K_LE},
 		{">=", KRT_K_GE}, {"<", KRT_K_LT},  {">", KRT_K_GT},
 	};
@@ -558,7 +560,10 @@ static bool loop(struct parser *p, struct krt_k_prog *from, struct krt_k_prog *t
 
 static bool role_of(struct parser *p, struct krt_k_stmt *s)
 {
-	static const struct { const char *name; unsigned role; } roles[] = {
+	static const struct {
+		const char *name;
+		unsigned role;
+	} roles[] = {
 		{"read+write", KRT_KERNELS_READ | KRT_KERNELS_WRITE},
 		{"read", KRT_KERNELS_READ},
 		{"write", KRT_KERNELS_WRITE},
@@ -607,8 +612,7 @@ static bool access_of(struct parser *p, struct krt_k_stmt *s)
 	if (!range(p, &s->e[KRT_K_A], &s->e[KRT_K_B]))
 		return false;
 	s->within = below(p, "within");
-	if (s->within &&
-	    (!expect(p, '[') || !range(p, &s->e[KRT_K_C], &s->e[KRT_K_D])))
+	if (s->within && (!expect(p, '[') || !range(p, &s->e[KRT_K_C], &s->e[KRT_K_D])))
 		return false;
 	while (below(p, "each")) {
 		struct krt_k_prog *e = &s->e[KRT_K_EACH + 4 * s->each];
@@ -720,9 +724,12 @@ static bool let_of(struct parser *p, struct krt_k_stmt *s)
 /* One statement; *block: it ended in a brace. */
 static bool statement(struct parser *p, struct krt_k_line *l, bool *block)
 {
-	static const struct { const char *word; enum krt_k_stmt_kind kind; } kinds[] = {
-		{"arg", KRT_K_ACCESS}, {"for", KRT_K_FOR}, {"if", KRT_K_IF}, {"let", KRT_K_LET},
-		{"require", KRT_K_REQUIRE},
+	static const struct {
+		const char *word;
+		enum krt_k_stmt_kind kind;
+	} kinds[] = {
+		{"arg", KRT_K_ACCESS}, {"for", KRT_K_FOR},	   {"if", KRT_K_IF},
+		{"let", KRT_K_LET},    {"require", KRT_K_REQUIRE},
 	};
 	unsigned at = p->nstmt, nvars = p->nvars;
 	struct krt_k_stmt *s = &p->stmt[at];
@@ -785,10 +792,13 @@ static bool clauses(struct parser *p, struct krt_k_line *l, bool inside)
 			l->synchronises = true;
 		else if (!statement(p, l, &block))
 			return false;
-		if (symbol(p, ','))
+		if (symbol(p, ',')) {
 			lines(p);
-		else if (!block || at_end(p) || *p->p == '}')
+			if (inside && !at_end(p) && *p->p == '}')
+				return true;
+		} else if (!block || at_end(p) || *p->p == '}') {
 			return true;
+		}
 	}
 }
 
@@ -1044,8 +1054,8 @@ static bool names(struct parser *p)
 		if (at_end(p))
 			return s->n || fail(p, "a word is missing");
 		from = p->p;
-		while (p->p < p->end && (letter(*p->p) || digit(*p->p) || *p->p == '*' ||
-					 *p->p == '?'))
+		while (p->p < p->end &&
+		       (letter(*p->p) || digit(*p->p) || *p->p == '*' || *p->p == '?'))
 			p->p++;
 		if (p->p == from)
 			return fail(p, "a word is expected, not %s", here(p, buf));
@@ -1139,8 +1149,14 @@ struct krt_kernels_file *krt_kernels_parse(const char *name, const char *text, s
 	f->end = &f->first;
 	f->sizes_end = &f->sizes;
 	f->functors_end = &f->functors;
-	*p = (struct parser){.name = name, .p = text, .end = text + len, .line = 1, .err = err,
-			     .errlen = errlen, .source = f->sources, .what = "file"};
+	*p = (struct parser){.name = name,
+			     .p = text,
+			     .end = text + len,
+			     .line = 1,
+			     .err = err,
+			     .errlen = errlen,
+			     .source = f->sources,
+			     .what = "file"};
 	while (p->p < p->end) {
 		if (at_end(p)) {
 			if (p->p < p->end)
@@ -1175,7 +1191,8 @@ struct krt_kernels_file *krt_kernels_load(const char *path, char *err, size_t er
 			more = room <= KRT_K_BYTES ? realloc(text, room) : NULL;
 			if (!more) {
 				snprintf(err, errlen, "%s: cannot be read: %s", path,
-					 room <= KRT_K_BYTES ? "out of memory" : "more than 16 MiB");
+					 room <= KRT_K_BYTES ? "out of memory"
+							     : "more than 16 MiB");
 				goto out;
 			}
 			text = more;

@@ -13,9 +13,9 @@
 #include "kernels.h"
 
 /* A launch of f(int n, float *a, const float *b, struct { u64 p; u32 n; u32 m; u64 q; }, u8) */
-#define A 0x7f0000001000ull
-#define B 0x7f0000200000ull
-#define P 0x7f0000300000ull
+#define A	0x7f0000001000ull
+#define B	0x7f0000200000ull
+#define P	0x7f0000300000ull
 #define UNKNOWN KRT_PARAMS_UNKNOWN
 
 static struct {
@@ -114,7 +114,9 @@ Test(kernels, words_inside_parameters)
 
 Test(kernels, arithmetic)
 {
-	static const struct { const char *text; uint64_t value;
+	static const struct {
+		const char *text;
+		uint64_t value;
 	} e[] = {
 		{"1", 1},
 		{"0x10", 16},
@@ -143,7 +145,9 @@ Test(kernels, arithmetic)
 
 Test(kernels, names)
 {
-	static const struct { const char *pattern, *name; bool fits;
+	static const struct {
+		const char *pattern, *name;
+		bool fits;
 	} n[] = {
 		{"saxpy", "saxpy", true},
 		{"saxpy", "saxpy2", false},
@@ -177,15 +181,14 @@ Test(kernels, names)
 
 Test(kernels, layout_of_the_file)
 {
-	const char *text =
-		"# kernels of the test\r\n"
-		"\n"
-		"   kernel f :arg 1 read[0,4)# trailing\r\n"
-		"kernel g: arg 1 write [0, \\\n"
-		"   8), \\\r\n"
-		"   ignore\n"
-		"kernel f: ignore   # never reached: the first line counts\n"
-		"kernel h:ignore";
+	const char *text = "# kernels of the test\r\n"
+			   "\n"
+			   "   kernel f :arg 1 read[0,4)# trailing\r\n"
+			   "kernel g: arg 1 write [0, \\\n"
+			   "   8), \\\r\n"
+			   "   ignore\n"
+			   "kernel f: ignore   # never reached: the first line counts\n"
+			   "kernel h:ignore";
 	struct krt_kernels_file *f = parse(text);
 
 	cr_assert_not_null(f, "%s", t.err);
@@ -208,7 +211,8 @@ Test(kernels, layout_of_the_file)
 /* A line that does not fit the launch says nothing about it, not half of it. */
 Test(kernels, useless)
 {
-	static const struct { const char *clause, *why;
+	static const struct {
+		const char *clause, *why;
 	} u[] = {
 		{"arg 1 read, arg 5 read", "the kernel has fewer parameters"},
 		{"arg 1 read, arg 0 read", "the parameter is no pointer"},
@@ -236,8 +240,8 @@ Test(kernels, useless)
 		cr_assert_eq(match(text, "f"), KRT_KERNELS_USELESS, "%s", text);
 		cr_assert_eq(t.n, 0);
 		f = parse(text);
-		cr_assert_str_eq(krt_kernels_why(krt_kernels_find(f, "f", NULL, UNKNOWN), &t.l), u[i].why, "%s",
-				 text);
+		cr_assert_str_eq(krt_kernels_why(krt_kernels_find(f, "f", NULL, UNKNOWN), &t.l),
+				 u[i].why, "%s", text);
 		krt_kernels_free(f);
 	}
 	/* an empty range is no access; layouts that are unknown or lie */
@@ -262,7 +266,8 @@ Test(kernels, useless)
 
 Test(kernels, messages)
 {
-	static const struct { const char *text, *message;
+	static const struct {
+		const char *text, *message;
 	} m[] = {
 		{"kernle f: ignore",
 		 "f.kernels:1: line: \"kernel NAME: ...\" is expected, not \"kernle\""},
@@ -387,8 +392,6 @@ Test(kernels, files)
 	cr_assert(strstr(t.err, "/: cannot be "), "%s", t.err);
 }
 
-/* --- any text at all ---------------------------------------------------------------------- */
-
 static uint64_t seed = 88172645463325252ull;
 
 static unsigned rnd(unsigned n)
@@ -399,10 +402,466 @@ static unsigned rnd(unsigned n)
 	return (unsigned)((seed >> 11) % n);
 }
 
+/* --- readable names -------------------------------------------------------------------- */
+
+#define FLOAT4 "_Z1fIfLi4EEvPT_i" /* void f<float, 4>(float*, int) */
+/* void g<c10::Half, 2u>(c10::Half const*, c10::Half*, int) */
+#define HALF "_Z1gIN3c104HalfELj2EEvPKT_PS2_i"
+/* void k<run()::{lambda(float, bool)#1}>(..., char*) */
+#define LAMBDA "_Z1kIZ3runvEUlfbE_EvT_Pc"
+
+Test(kernels, readable_names)
+{
+	static const struct {
+		const char *pattern, *name;
+		bool fits;
+	} n[] = {
+		{"void f<float, 4>(float*, int)", FLOAT4, true},
+		{"void f<$T, $N>(*", FLOAT4, true},
+		{"void f<$T, $T>(*", FLOAT4, false},
+		{"void f<$T, $N>($T*", FLOAT4, true},
+		{"void f<$T, $N>($N*", FLOAT4, false},
+		{"*<$_>(*", FLOAT4, false}, /* two arguments are not one */
+		{"*<$A...>(*", FLOAT4, true},
+		{"*f<$T, 5>(*", FLOAT4, false},
+		{"void f<*>($P\\*, $_)", FLOAT4, true},
+		{"void f<*>($P const\\*, $_)", FLOAT4, false},
+		{"void g<$T, $_>($T const\\*, $T\\*, $_)", HALF, true},
+		{"void g<$T, $_>($T\\*, $T\\*, $_)", HALF, false},
+		{"void k<run()::{lambda($A...)#$_}>(*", LAMBDA, true},
+		{"void f<$T, ?>(*", FLOAT4, true},
+		/* > closes a type that ends in > as well */
+		{"void ns::h<$F>($F, *", "_ZN2ns1hI1FIfbEEEvT_Pv", true},
+		{"void ns::h<F<$A, $B>>(*", "_ZN2ns1hI1FIfbEEEvT_Pv", true},
+		/* what is no mangled name is taken as it is */
+		{"my kernel*", "my kernel 5", true},
+		/* a prefix of separate compilation */
+		{"void f<float, $_>(*", "__nv_static_42__1234_a_cu__Z1fIfLi4EEvPT_i", true},
+	};
+
+	for (unsigned i = 0; i < sizeof(n) / sizeof(*n); i++) {
+		char line[160];
+
+		snprintf(line, sizeof(line), "kernel \"%s\": ignore", n[i].pattern);
+		cr_assert_eq(match(line, n[i].name),
+			     n[i].fits ? KRT_KERNELS_DECLARED : KRT_KERNELS_NO_LINE,
+			     "%s against %s", n[i].pattern, n[i].name);
+	}
+	/* without quotes it is the mangled name that counts */
+	cr_assert_eq(match("kernel _Z1f*: ignore", FLOAT4), KRT_KERNELS_DECLARED);
+	cr_assert_eq(match("kernel f*: ignore", FLOAT4), KRT_KERNELS_NO_LINE);
+	/* sets of names: a whole identifier */
+	cr_assert_eq(match("names s: g, f\nkernel \"void @s<*\": ignore", FLOAT4),
+		     KRT_KERNELS_DECLARED);
+	cr_assert_eq(match("names s: g, ff\nkernel \"void @s<*\": ignore", FLOAT4),
+		     KRT_KERNELS_NO_LINE);
+	cr_assert_eq(match("names s: fl*\nkernel \"void f<@s, *\": ignore", FLOAT4),
+		     KRT_KERNELS_DECLARED);
+	cr_assert_eq(match("names s: loat\nkernel \"void f<f@s, *\": ignore", FLOAT4),
+		     KRT_KERNELS_NO_LINE);
+}
+
+Test(kernels, sizes_of_captures)
+{
+	cr_assert_eq(
+		match("kernel \"void f<$T, $N>(*\": arg 1 read [0, $N*sizeof($T)*arg0)", FLOAT4),
+		KRT_KERNELS_DECLARED);
+	is(0, A, 16000, KRT_KERNELS_READ);
+	cr_assert_eq(match("size \"c10::Half\", \"x\": 2\n"
+			   "kernel \"void g<$T, $N>(*\": arg 1 read [0, sizeof($T)*$N)",
+			   HALF),
+		     KRT_KERNELS_DECLARED);
+	is(0, A, 4, KRT_KERNELS_READ);
+	/* a type that is not known: the line does not fit, the next may */
+	cr_assert_eq(match("kernel \"void g<$T, $N>(*\": arg 1 read [0, sizeof($T))\n"
+			   "kernel \"void g<*\": arg 1 read [0, ?)",
+			   HALF),
+		     KRT_KERNELS_DECLARED);
+	is(0, A, 1, KRT_KERNELS_READ);
+	cr_assert_eq(t.got[0].sure, KRT_SURE_ALL);
+	is(1, A + 1, 15, KRT_KERNELS_READ);
+	cr_assert_eq(t.got[1].sure, KRT_SURE_SOME);
+	cr_assert(t.got[1].loose);
+	/* lists, parameters */
+	cr_assert_eq(match("kernel \"void k<run()::{lambda($A...)#$_}>(*\": "
+			   "arg 1 read [0, sizeof($A)*100+sizeof($A, 1)*10+sizeof(arg3))",
+			   LAMBDA),
+		     KRT_KERNELS_DECLARED);
+	is(0, A, 434, KRT_KERNELS_READ);
+	/* a number that is none: no line */
+	cr_assert_eq(match("kernel \"void f<$T, $N>(*\": arg 1 read [0, $T)", FLOAT4),
+		     KRT_KERNELS_NO_LINE);
+}
+
+Test(kernels, functors)
+{
+	static const char text[] = "functor \"F<$A, $R>\": sizeof($R) (sizeof($A), 8)\n"
+				   "functor \"*{lambda($A...)#$_}\": ? ($A...)\n";
+	char line[512];
+
+	snprintf(line, sizeof(line),
+		 "%skernel \"void ns::h<$F>(*\": arg 1 write [0, 100*result($F)), "
+		 "for i in 0..arity($F) { arg 2 read [i, i+argument($F, i)) }",
+		 text);
+	cr_assert_eq(match(line, "_ZN2ns1hI1FIfbEEEvT_Pv"), KRT_KERNELS_DECLARED);
+	cr_assert_eq(t.n, 3);
+	is(0, A, 100, KRT_KERNELS_WRITE);
+	is(1, B, 4, KRT_KERNELS_READ);
+	is(2, B + 1, 8, KRT_KERNELS_READ);
+	snprintf(line, sizeof(line),
+		 "%skernel \"void k<$F>(*\": arg 1 write [0, 10*result($F)), "
+		 "arg 2 read [0, argument($F, 1))",
+		 text);
+	cr_assert_eq(match(line, LAMBDA), KRT_KERNELS_DECLARED);
+	cr_assert_eq(t.n, 3);
+	is(0, A, 10, KRT_KERNELS_WRITE);
+	is(1, A + 10, 150, KRT_KERNELS_WRITE);
+	cr_assert(t.got[1].loose);
+	is(2, B, 1, KRT_KERNELS_READ);
+	/* no functor */
+	snprintf(line, sizeof(line), "%skernel \"void f<$F, *\": arg 1 write [0, result($F))",
+		 text);
+	cr_assert_eq(match(line, FLOAT4), KRT_KERNELS_NO_LINE);
+	snprintf(line, sizeof(line), "%skernel \"void k<$F>(*\": arg 1 write [0, argument($F, 2))",
+		 text);
+	cr_assert_eq(match(line, LAMBDA), KRT_KERNELS_USELESS);
+}
+
+/* --- layout, blocks -------------------------------------------------------------------- */
+
+Test(kernels, layouts)
+{
+	struct krt_kernels_file *f = parse("kernel f (4, 8): ignore\n"
+					   "kernel f (4, 8, *, 24, 1): arg 1 read\n"
+					   "kernel f (4, ...): arg 1 write\n"
+					   "kernel f: arg 1 atomic\n");
+	const struct krt_kernels_line *l;
+
+	cr_assert_not_null(f, "%s", t.err);
+	l = krt_kernels_find(f, "f", t.param, 5);
+	cr_assert_eq(krt_kernels_number(l), 2);
+	cr_assert_eq(krt_kernels_find(f, "f", t.param, 5), l, "kept");
+	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "f", t.param, 2)), 1);
+	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "f", t.param, 3)), 3);
+	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "f", t.param + 1, 3)), 4);
+	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "f", NULL, UNKNOWN)), 4);
+	cr_assert_eq(krt_kernels_number(krt_kernels_find(f, "f", NULL, 0)), 4);
+	cr_assert_str_eq(krt_kernels_source(l), "f.kernels");
+	krt_kernels_free(f);
+	/* sizes that a template argument gives */
+	f = parse("kernel \"void f<$T, $N>(*\" (sizeof($T), 2*$N, ...): ignore\n");
+	cr_assert_not_null(f, "%s", t.err);
+	cr_assert_not_null(krt_kernels_find(f, FLOAT4, t.param, 5));
+	cr_assert_null(krt_kernels_find(f, FLOAT4, t.param + 1, 4));
+	krt_kernels_free(f);
+}
+
+Test(kernels, blocks)
+{
+	cr_assert_eq(match("kernel f: for i in 0..3 { arg 3.0 read [8*i, 8*i+i) }", "f"),
+		     KRT_KERNELS_DECLARED);
+	cr_assert_eq(t.n, 2); /* the first is empty */
+	is(0, P + 8, 1, KRT_KERNELS_READ);
+	is(1, P + 16, 2, KRT_KERNELS_READ);
+	/* pointers of a table by value, over several lines */
+	cr_assert_eq(match("kernel f:\n  let n = arg0 / 100,\n  for i in 0..2 {\n"
+			   "    let at = 16*i,\n    arg 3.(at) write [0, n), # a comment\n  }\n",
+			   "f"),
+		     KRT_KERNELS_DECLARED);
+	cr_assert_eq(t.n, 1);
+	is(0, P, 10, KRT_KERNELS_WRITE);
+}
+
+Test(kernels, conditions)
+{
+	cr_assert_eq(match("kernel f: if arg0 == 1000 { arg 1 read } else { arg 1 write },"
+			   "if arg0 < gridx { arg 2 read } else { arg 2 write }",
+			   "f"),
+		     KRT_KERNELS_DECLARED);
+	cr_assert_eq(t.n, 2);
+	is(0, A, 0, KRT_KERNELS_READ);
+	is(1, B, 0, KRT_KERNELS_WRITE);
+	/* what is not known: both, and neither surely */
+	match("kernel f: if ? > 4 { arg 1 read [0, 4) } else { arg 1 write [0, 8) }", "f");
+	cr_assert_eq(t.n, 2);
+	cr_assert(t.got[0].sure == KRT_SURE_SOME && t.got[0].loose);
+	cr_assert(t.got[1].sure == KRT_SURE_SOME && t.got[1].loose);
+	match("kernel f: if ? > 0 { arg 1 read [0, 4) } else { arg 1 write [0, 8) }", "f");
+	cr_assert_eq(t.n, 1);
+	cr_assert_eq(t.got[0].sure, KRT_SURE_ALL);
+	cr_assert_eq(match("kernel f: require arg0 == 1000, arg 1 read", "f"),
+		     KRT_KERNELS_DECLARED);
+	cr_assert_eq(match("kernel f: require arg0 == 999, arg 1 read", "f"), KRT_KERNELS_USELESS);
+	cr_assert_eq(match("kernel f: require ? == 4, arg 1 read", "f"), KRT_KERNELS_USELESS);
+}
+
+Test(kernels, tables_and_offsets)
+{
+	match("table t: 5, 6,\n 7\nkernel f: arg 3.(8-8) read [0, t[arg0/500]), "
+	      "arg 1 write [min(3, 4), max(7, arg3.(4+4):4)), arg 2 read [0, arg0 % 7)",
+	      "f");
+	cr_assert_eq(t.n, 3);
+	is(0, P, 7, KRT_KERNELS_READ);
+	is(1, A + 3, 4, KRT_KERNELS_WRITE);
+	is(2, B, 6, KRT_KERNELS_READ);
+	cr_assert_eq(match("table t: 5\nkernel f: arg 1 read [0, t[1])", "f"), KRT_KERNELS_USELESS);
+	cr_assert_eq(match("kernel f: arg 3.(20) read", "f"), KRT_KERNELS_USELESS);
+}
+
+/* --- how sure --------------------------------------------------------------------------- */
+
+Test(kernels, sureness)
+{
+	match("kernel f: arg 1 read, arg 1 may read [0, 8), arg 1 may write, "
+	      "arg 2 write [4, 8) within [0, 16), arg 2 read+write [0, 4)",
+	      "f");
+	cr_assert_eq(t.n, 7);
+	is(0, A, 0, KRT_KERNELS_READ);
+	cr_assert_eq(t.got[0].sure, KRT_SURE_FROM);
+	is(1, A, 8, KRT_KERNELS_READ);
+	cr_assert(t.got[1].sure == KRT_SURE_SOME && !t.got[1].loose);
+	cr_assert(t.got[2].sure == KRT_SURE_SOME && t.got[2].loose && t.got[2].len > 1ull << 60);
+	is(3, B + 4, 4, KRT_KERNELS_WRITE);
+	cr_assert_eq(t.got[3].sure, KRT_SURE_ALL);
+	is(4, B, 4, KRT_KERNELS_WRITE);
+	cr_assert(t.got[4].sure == KRT_SURE_SOME && t.got[4].loose);
+	is(5, B + 8, 8, KRT_KERNELS_WRITE);
+	cr_assert(t.got[5].sure == KRT_SURE_SOME && t.got[5].loose);
+	is(6, B, 4, KRT_KERNELS_READ | KRT_KERNELS_WRITE);
+	for (unsigned i = 0; i < t.n; i++)
+		cr_assert_eq(t.got[i].base, i < 3 ? A : B);
+	cr_assert_eq(match("kernel f: arg 1 read [0, 8) within [4, 8)", "f"), KRT_KERNELS_USELESS);
+	/* its beginning may lie behind its end: nothing is sure */
+	match("kernel f: arg 1 read [?, 4*?)", "f");
+	cr_assert_eq(t.n, 1);
+	is(0, A + 1, 63, KRT_KERNELS_READ);
+	cr_assert(t.got[0].sure == KRT_SURE_SOME && t.got[0].loose);
+}
+
+Test(kernels, order_through_memory)
+{
+	struct krt_kernels_file *f =
+		parse("kernel f: sync-by-memory\n"
+		      "kernel g: arg 1 atomic [0, 4), arg 2 read [0, 4), atomic-ok\n"
+		      "kernel h: sync-by-memory, ignore\n");
+
+	cr_assert_not_null(f, "%s", t.err);
+	cr_assert(krt_kernels_synchronises(krt_kernels_find(f, "f", NULL, UNKNOWN)));
+	cr_assert_not(krt_kernels_synchronises(krt_kernels_find(f, "g", NULL, UNKNOWN)));
+	cr_assert(krt_kernels_synchronises(krt_kernels_find(f, "h", NULL, UNKNOWN)));
+	cr_assert_eq(krt_kernels_match(f, "f", &t.l, collect, NULL), KRT_KERNELS_SILENT);
+	cr_assert_eq(krt_kernels_match(f, "h", &t.l, collect, NULL), KRT_KERNELS_DECLARED);
+	cr_assert_eq(t.n, 0);
+	cr_assert_eq(krt_kernels_match(f, "g", &t.l, collect, NULL), KRT_KERNELS_DECLARED);
+	cr_assert_eq(t.n, 2);
+	is(0, A, 4, KRT_KERNELS_ATOMIC);
+	cr_assert(t.got[0].sure == KRT_SURE_SOME && t.got[0].loose);
+	cr_assert_eq(t.got[1].sure, KRT_SURE_ALL);
+	krt_kernels_free(f);
+}
+
+/* --- strides ------------------------------------------------------------------------------ */
+
+static void shape(unsigned i, uint64_t addr, uint64_t len, uint64_t width, uint64_t stride,
+		  uint64_t rows, uint64_t pitch)
+{
+	const struct krt_kernels_access *a = &t.got[i];
+
+	cr_assert_lt(i, t.n);
+	cr_assert(a->addr == addr && a->len == len && a->width == width && a->stride == stride &&
+			  a->rows == rows && (rows < 2 || a->pitch == pitch),
+		  "access %u: %#lx + %lu, %lu of %lu, %lu rows %lu apart", i,
+		  (unsigned long)a->addr, (unsigned long)a->len, (unsigned long)a->width,
+		  (unsigned long)a->stride, (unsigned long)a->rows, (unsigned long)a->pitch);
+}
+
+Test(kernels, strides)
+{
+	/* closes up, in whatever order, with dimensions of one and repeated ones */
+	match("table n: 10, 4, 1, 5\ntable s: 16, 4, 99, 0\n"
+	      "kernel f: arg 1 write [0, 4) each d in 0..4 (n[d] by s[d])",
+	      "f");
+	cr_assert_eq(t.n, 1);
+	is(0, A, 160, KRT_KERNELS_WRITE);
+	cr_assert_eq(t.got[0].sure, KRT_SURE_ALL);
+	/* pieces that overlap */
+	match("kernel f: arg 1 write [2, 10) each d in 0..1 (5 by 3)", "f");
+	is(0, A + 2, 20, KRT_KERNELS_WRITE);
+	/* every second, rows of them, a stack of those */
+	match("kernel f: arg 1 write [0, 4) each d in 0..1 (3 by 8)", "f");
+	shape(0, A, 20, 4, 8, 1, 0);
+	match("table n: 2, 3\ntable s: 100, 8\n"
+	      "kernel f: arg 1 write [0, 4) each d in 0..2 (n[d] by s[d]) times 6",
+	      "f");
+	shape(0, A, 20, 4, 8, 2, 100);
+	match("table n: 2, 3, 2\ntable s: 100, 8, 1000\n"
+	      "kernel f: arg 1 write [0, 4) each d in 0..3 (n[d] by s[d])",
+	      "f");
+	cr_assert_eq(t.n, 2);
+	shape(0, A, 20, 4, 8, 2, 100);
+	shape(1, A + 1000, 20, 4, 8, 2, 100);
+	/* rows that reach into each other are told one by one */
+	match("table n: 2, 3\ntable s: 12, 8\n"
+	      "kernel f: arg 1 write [0, 4) each d in 0..2 (n[d] by s[d])",
+	      "f");
+	cr_assert_eq(t.n, 2);
+	shape(0, A, 20, 4, 8, 1, 0);
+	shape(1, A + 12, 20, 4, 8, 1, 0);
+	/* steady strides are one dimension */
+	match("table n: 2, 3\ntable s: 24, 8\n"
+	      "kernel f: arg 1 write [0, 4) each d in 0..2 (n[d] by s[d])",
+	      "f");
+	shape(0, A, 44, 4, 8, 1, 0);
+	/* two of them */
+	match("kernel f: arg 1 write [0, 4) each d in 0..1 (5 by 4) each e in 0..1 (2 by 20)", "f");
+	is(0, A, 40, KRT_KERNELS_WRITE);
+	/* too many pieces for that: the hull, as a limit */
+	match("table n: 2, 3, 1000\ntable s: 100, 8, 1000\n"
+	      "kernel f: arg 1 write [0, 4) each d in 0..3 (n[d] by s[d])",
+	      "f");
+	cr_assert_eq(t.n, 1);
+	is(0, A, 999120, KRT_KERNELS_WRITE);
+	cr_assert(t.got[0].sure == KRT_SURE_SOME && t.got[0].loose);
+	/* none at all, and a count that does not agree */
+	match("kernel f: arg 1 write [0, 4) each d in 0..1 (0 by 4)", "f");
+	cr_assert_eq(t.n, 0);
+	cr_assert_eq(match("kernel f: arg 1 write [0, 4) each d in 0..1 (5 by 4) times 6", "f"),
+		     KRT_KERNELS_USELESS);
+	cr_assert_eq(match("kernel f: arg 1 write [0, 4) each d in 0..33 (1 by 4)", "f"),
+		     KRT_KERNELS_USELESS);
+	cr_assert_eq(match("kernel f: arg 1 write [0, 4) each d in 0..1 (arg1 by arg1)", "f"),
+		     KRT_KERNELS_USELESS);
+}
+
+/* Any strides at all: the bytes told are those of all sums, byte by byte. */
+Test(kernels, strides_against_all_sums)
+{
+	static unsigned char want[4096], got[4096];
+
+	for (unsigned round = 0; round < (RUNNING_ON_VALGRIND ? 50 : 2000); round++) {
+		unsigned n[4], s[4], dims = rnd(4) + 1, width = rnd(6) + 1;
+		uint64_t hull = width;
+		char line[256];
+		int at;
+
+		memset(want, 0, sizeof(want));
+		memset(got, 0, sizeof(got));
+		for (unsigned d = 0; d < 4; d++) {
+			n[d] = d < dims ? rnd(5) : 1;
+			s[d] = d < dims ? rnd(d ? 60 : 10) : 0;
+			hull += n[d] ? (n[d] - 1) * s[d] : 0;
+		}
+		for (unsigned a = 0; a < n[0]; a++)
+			for (unsigned b = 0; b < n[1]; b++)
+				for (unsigned c = 0; c < n[2]; c++)
+					for (unsigned d = 0; d < n[3]; d++)
+						memset(want + a * s[0] + b * s[1] + c * s[2] +
+							       d * s[3],
+						       1, width);
+		at = snprintf(line, sizeof(line),
+			      "table n: %u, %u, %u, %u\ntable s: %u, %u, %u, %u\n", n[0], n[1],
+			      n[2], n[3], s[0], s[1], s[2], s[3]);
+		snprintf(line + at, sizeof(line) - (size_t)at,
+			 "kernel f: arg 1 write [0, %u) each d in 0..4 (n[d] by s[d])", width);
+		cr_assert_eq(match(line, "f"), KRT_KERNELS_DECLARED);
+		for (unsigned i = 0; i < t.n; i++) {
+			const struct krt_kernels_access *a = &t.got[i];
+			uint64_t step = a->stride ? a->stride : a->len;
+
+			cr_assert_eq(a->sure, KRT_SURE_ALL);
+			cr_assert(a->rows < 2 || a->pitch >= a->len);
+			cr_assert(!a->stride || a->stride > a->width);
+			for (uint64_t r = 0; r < (a->rows ? a->rows : 1); r++)
+				for (uint64_t x = 0; x < a->len; x += step)
+					memset(got + (a->addr - A) + r * a->pitch + x, 1,
+					       a->width ? a->width : a->len);
+		}
+		cr_assert_arr_eq(got, want, sizeof(got), "%s", line);
+		cr_assert_leq(hull, sizeof(got));
+	}
+}
+
+/* --- files that come with it ---------------------------------------------------------------- */
+
+Test(kernels, shipped_lines_come_last)
+{
+	/* void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>, ... */
+	static const char name[] =
+		"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE"
+		"St5arrayIPcLm1EEEEviT0_T1_";
+	struct krt_param p[3] = {{0, 4}, {4, 4}, {8, 8}};
+	struct krt_kernels_file *f = NULL;
+	const struct krt_kernels_line *l;
+
+	cr_assert(krt_kernels_ship(&f, t.err, sizeof(t.err)), "%s", t.err);
+	l = krt_kernels_find(f, name, p, 3);
+	cr_assert(l);
+	cr_assert_str_eq(krt_kernels_source(l), "pytorch.kernels");
+	/* of these nothing is said when they fit no kernel */
+	cr_assert_null(krt_kernels_unused(f, NULL));
+	krt_kernels_free(f);
+	f = parse("kernel \"*FillFunctor<*\": ignore\nkernel nothing: ignore\n"
+		  "size \"c10::Half\": 3\n");
+	cr_assert_not_null(f, "%s", t.err);
+	cr_assert(krt_kernels_ship(&f, t.err, sizeof(t.err)), "%s", t.err);
+	l = krt_kernels_find(f, name, p, 3);
+	cr_assert_str_eq(krt_kernels_source(l), "f.kernels");
+	cr_assert_eq(krt_kernels_number(krt_kernels_unused(f, NULL)), 2);
+	krt_kernels_free(f);
+}
+
+/* --- cost ------------------------------------------------------------------------------------ */
+
+Test(kernels, work_is_bounded)
+{
+	static char line[9000], name[60000];
+	size_t n = 0;
+
+	cr_assert_eq(match("kernel f: for i in 0..1000000000 { arg 1 read [0, i) }", "f"),
+		     KRT_KERNELS_USELESS);
+	cr_assert_eq(
+		match("kernel f: for i in 0..100000 { for j in 0..100000 { if i { let k = j } } }",
+		      "f"),
+		KRT_KERNELS_USELESS);
+	cr_assert_eq(match("kernel f: arg 1 read [0, 1) each d in 0..1000000000 (1 by 1)", "f"),
+		     KRT_KERNELS_USELESS);
+	/* a pattern of many stars over a long name */
+	n = (size_t)snprintf(line, sizeof(line), "kernel \"(");
+	for (unsigned i = 0; i < 1000; i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "*ab$x");
+	snprintf(line + n, sizeof(line) - n, "\": ignore");
+	memset(name, 'a', sizeof(name) - 1);
+	name[0] = '(';
+	cr_assert_eq(match(line, name), KRT_KERNELS_NO_LINE);
+	/* a short name that stands for one of gigabytes */
+	n = (size_t)snprintf(line, sizeof(line), "_Z1fSt4pairIiiE");
+	for (unsigned i = 0; i < 18; i++) /* pair number i is substitution number 2 i */
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "St4pairIS%c_S%c_E",
+				      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[2 * i],
+				      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[2 * i]);
+	for (unsigned i = 18; i < 36; i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "St4pairIS1%c_S1%c_E",
+				      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[2 * i - 36],
+				      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[2 * i - 36]);
+	cr_assert_eq(match("kernel \"f(*\": ignore", line), KRT_KERNELS_NO_LINE);
+}
+
+/* --- any text at all ---------------------------------------------------------------------- */
+
+static void count(void *user, const struct krt_kernels_access *a)
+{
+	(void)user;
+	t.n++;
+	cr_assert(a->base);
+	cr_assert_eq(a->sure == KRT_SURE_FROM, a->len == 0);
+	cr_assert(a->sure == KRT_SURE_SOME || !a->loose);
+}
+
 static void feed(const char *text, size_t len)
 {
 	/* a copy of its own size, so that a read beyond it shows */
 	char *copy = malloc(len ? len : 1);
+	static const char *const some[] = {"f", "g", FLOAT4, LAMBDA};
 	struct krt_kernels_file *f;
 	unsigned char *params;
 
@@ -424,7 +883,7 @@ static void feed(const char *text, size_t len)
 		t.param[i].offset = rnd(8) ? rnd(64) : rnd(UINT32_MAX);
 		t.param[i].size = rnd(8) ? rnd(32) : rnd(UINT32_MAX);
 	}
-	krt_kernels_match(f, rnd(2) ? "f" : "g", &t.l, collect, NULL);
+	krt_kernels_match(f, some[rnd(4)], &t.l, count, NULL);
 	free(params);
 	krt_kernels_free(f);
 }
@@ -434,21 +893,94 @@ Test(kernels, fuzz)
 	static const char good[] =
 		"# c\nkernel f: arg 1 read [0, 4*(arg0+blockx)-1), arg 3.8 write [arg3.16:4, "
 		"gridx/2), ignore\n"
+		"names s: f, g*\ntable t: 1, 2\nsize \"float\": 4\n"
+		"functor \"F<$A>\": sizeof($A) ($A)\n"
+		"kernel \"void @s<$T, $N>($T\\*, *\" (*, 8, ...): let x = $N*sizeof($T), "
+		"if x == 4 { for i in 0..t[1] { arg 3.(8*i) may read [0, ?) within [0, 99) } } "
+		"else { arg 1 read+write [0, 4) each d in 0..2 (t[d] by 8) times 2 }, require x, "
+		"atomic-ok\n"
 		"kernel \"g h\": arg 2 atomic [0x10, 0x20)\\\n, arg 0 read\nkernel *: ignore\n";
 	static const char *const bits[] = {
-		"kernel ", "arg",      "arg 1",
-		"read",	   "write",    "atomic",
-		"ignore",  "[0, ",     ")",
-		"(",	   "((((((((", "4*",
-		"+",	   "-",	       "/",
-		"gridx",   "blockz",   ".8",
-		":4",	   "0x",       "18446744073709551615",
-		"\"",	   "*",	       "?",
-		"\\\n",	   "\\\r\n",   "\\",
-		"\n",	   "\r",       "#",
-		",",	   ": ",       " ",
-		"\t",	   "\x80\xff", "4095",
-		"32767",   "\0",
+		"kernel ",
+		"arg",
+		"arg 1",
+		"read",
+		"write",
+		"atomic",
+		"ignore",
+		"[0, ",
+		")",
+		"(",
+		"((((((((",
+		"4*",
+		"+",
+		"-",
+		"/",
+		"gridx",
+		"blockz",
+		".8",
+		":4",
+		"0x",
+		"18446744073709551615",
+		"\"",
+		"*",
+		"?",
+		"\\\n",
+		"\\\r\n",
+		"\\",
+		"\n",
+		"\r",
+		"#",
+		",",
+		": ",
+		" ",
+		"for i in ",
+		"..",
+		" { ",
+		" }",
+		"if ",
+		" else ",
+		"let x = ",
+		"x",
+		"require ",
+		"each d in 0..",
+		" by ",
+		"times ",
+		"within [",
+		"may ",
+		"read+write",
+		"sizeof($T)",
+		"sizeof(arg3)",
+		"result($F)",
+		"argument($F, ",
+		"arity($F)",
+		"$T",
+		"$F",
+		"$_",
+		"...",
+		"min(",
+		"max(",
+		"%",
+		"==",
+		"<=",
+		"t[",
+		"]",
+		"table t: 1, 2\n",
+		"names s: f, g*\n",
+		"size \"float\": 4\n",
+		"functor \"F<$A>\": sizeof($A) ($A)\n",
+		"@s",
+		"\\*",
+		"kernel \"void f<$T, $N>(*\" (8, *): ",
+		"\"void $F<@s>($T...\"",
+		"arg 1.(",
+		"sync-by-memory",
+		"atomic-ok",
+		"\t",
+		"\x80\xff",
+		"4095",
+		"32767",
+		"\0",
 	};
 	unsigned rounds = RUNNING_ON_VALGRIND ? 600 : 60000;
 	char text[512];
@@ -485,10 +1017,12 @@ Test(kernels, fuzz)
 
 Test(kernels, lines_that_fit_nothing_are_told)
 {
-	static const char text[] = "kernel a*: arg 0 read\nkernel b: arg 0 read\nkernel c: ignore\n";
+	static const char text[] =
+		"kernel a*: arg 0 read\nkernel b: arg 0 read\nkernel c: ignore\n";
 	const struct krt_kernels_line *l;
 	char err[128];
-	struct krt_kernels_file *f = krt_kernels_parse("t", text, sizeof(text) - 1, err, sizeof(err));
+	struct krt_kernels_file *f =
+		krt_kernels_parse("t", text, sizeof(text) - 1, err, sizeof(err));
 
 	cr_assert(f, "%s", err);
 	cr_assert(krt_kernels_find(f, "abc", NULL, UNKNOWN));

@@ -6,9 +6,16 @@
  * side of read and write, and together it must cover them.
  */
 #include <criterion/criterion.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#endif
 
 #include "kernels.h"
 
@@ -39,6 +46,10 @@ static struct {
 	unsigned number;
 	bool inexact; /* some launch of the operator is not declared, or not exactly */
 	bool show;
+	/* for a wrong file: complaints are counted, not told */
+	const char *first; /* lines before those that come with krtsan */
+	bool quiet;
+	unsigned complaints;
 	/* the launch at hand */
 	const struct kernel *k;
 	bool exact, loose;
@@ -50,9 +61,9 @@ static struct {
 /* Operators that write what they are given. */
 static bool in_place(const char *op)
 {
-	static const char *const words[] = {"index_put", "opt_",  "clip_grad", "scaler", "_list",
-					    "f_",	 "zero",  "fill",      "copy",   "scatter_",
-					    "index_add", "index_copy", "batch_norm"};
+	static const char *const words[] = {
+		"index_put", "opt_", "clip_grad", "scaler",    "_list",	     "f_",	  "zero",
+		"fill",	     "copy", "scatter_",  "index_add", "index_copy", "batch_norm"};
 	size_t n = strlen(op);
 
 	if (n && op[n - 1] == '_')
@@ -63,11 +74,24 @@ static bool in_place(const char *op)
 	return false;
 }
 
+static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void complain(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	t.complaints++;
+	if (!t.quiet)
+		cr_expect(false, "%s:%u: %s: %s", t.file, t.number, t.op, text);
+}
+
 static void wrong(const struct krt_kernels_access *a, const char *what)
 {
-	cr_expect(false, "%s:%u: %s: %s: arg %u.%u, %#lx + %lu (role %u, sureness %u): %s", t.file,
-		       t.number, t.op, t.k->name, a->arg, a->offset, (unsigned long)a->addr,
-		       (unsigned long)a->len, a->role, a->sure, what);
+	complain("%s: arg %u.%u, %#lx + %lu (role %u, sureness %u): %s", t.k->name, a->arg,
+		 a->offset, (unsigned long)a->addr, (unsigned long)a->len, a->role, a->sure, what);
 }
 
 static void mark(struct tensor *x, const struct krt_kernels_access *a)
@@ -97,10 +121,14 @@ static void judge(void *user, const struct krt_kernels_access *a)
 		t.exact = false;
 	t.loose |= a->loose;
 	if (t.show)
-		printf("      arg %u.%u %s%s%s %#lx + %lu%s rows %lu pitch %lu stride %lu width %lu\n",
+		printf("      arg %u.%u %s%s%s %#lx + %lu%s rows %lu pitch %lu stride %lu "
+		       "width %lu\n",
 		       a->arg, a->offset, a->role & 1 ? "r" : "", a->role & 2 ? "w" : "",
 		       a->role & 4 ? "a" : "", (unsigned long)a->addr, (unsigned long)a->len,
-		       a->sure == KRT_SURE_FROM ? " FROM" : a->loose ? " loose" : a->sure ? " SOME" : "",
+		       a->sure == KRT_SURE_FROM ? " FROM"
+		       : a->loose		? " loose"
+		       : a->sure		? " SOME"
+						: "",
 		       (unsigned long)a->rows, (unsigned long)a->pitch, (unsigned long)a->stride,
 		       (unsigned long)a->width);
 	for (unsigned i = 0; i < t.ntensors; i++) {
@@ -127,7 +155,8 @@ static void judge(void *user, const struct krt_kernels_access *a)
 		wrong(a, "reads what nothing has written");
 	if (a->role & ~1u)
 		x->touched = true;
-	if (a->sure == KRT_SURE_ALL && x->seen)
+	if (a->sure == KRT_SURE_ALL && x->seen && a->addr >= x->storage &&
+	    end <= x->storage + x->bytes)
 		mark(x, a);
 }
 
@@ -144,10 +173,8 @@ static void close_op(void)
 			for (uint64_t b = 0; b < x->len; b++)
 				n += !(x->seen[x->ptr - x->storage + b] & 2);
 			if (n && x->touched)
-				cr_expect(false, "%s:%u: %s: %lu bytes of a result of %lu are not "
-					       "said to be written",
-					       t.file, t.number, t.op, (unsigned long)n,
-					       (unsigned long)x->len);
+				complain("%lu bytes of a result of %lu are not said to be written",
+					 (unsigned long)n, (unsigned long)x->len);
 			if (!x->touched && t.show)
 				printf("   %s: a result is not touched\n", t.op);
 			outs++;
@@ -199,7 +226,7 @@ static void tensor_line(char *s)
 		}
 	if (!x->bytes)
 		return;
-	if (x->bytes < 64u << 20)
+	if (x->bytes < (RUNNING_ON_VALGRIND ? 8u << 10 : 64u << 20))
 		x->seen = calloc(1, x->bytes);
 	t.ntensors++;
 }
@@ -218,8 +245,8 @@ static void launch_line(char *s, unsigned times)
 	cr_assert(t.k->name);
 	l.param = t.k->param;
 	l.nparams = t.k->nparams;
-	cr_assert_eq(sscanf(s, " %u,%u,%u,%u,%u,%u %zu%n", &g[0], &g[1], &g[2], &g[3], &g[4],
-			    &g[5], &l.len, &n),
+	cr_assert_eq(sscanf(s, " %u,%u,%u,%u,%u,%u %zu%n", &g[0], &g[1], &g[2], &g[3], &g[4], &g[5],
+			    &l.len, &n),
 		     7);
 	s += n;
 	cr_assert_leq(l.len, sizeof(params));
@@ -247,9 +274,8 @@ static void launch_line(char *s, unsigned times)
 	r = line ? krt_kernels_eval(line, &l, judge, NULL) : KRT_KERNELS_NO_LINE;
 	t.launches += times;
 	if (r == KRT_KERNELS_USELESS)
-		cr_expect(false, "%s:%u: %s: %s: %s:%u: %s", t.file, t.number, t.op, t.k->name,
-			       krt_kernels_source(line), krt_kernels_number(line),
-			       krt_kernels_why(line, &l));
+		complain("%s: %s:%u: %s", t.k->name, krt_kernels_source(line),
+			 krt_kernels_number(line), krt_kernels_why(line, &l));
 	if (r == KRT_KERNELS_DECLARED)
 		t.declared += times;
 	if (r == KRT_KERNELS_DECLARED && t.exact)
@@ -257,10 +283,12 @@ static void launch_line(char *s, unsigned times)
 	else
 		t.inexact = true;
 	if (t.show)
-		printf("      %s\n", r != KRT_KERNELS_DECLARED ? "UNKNOWN" : t.exact ? "certain" : "partly");
+		printf("      %s\n", r != KRT_KERNELS_DECLARED ? "UNKNOWN"
+				     : t.exact		       ? "certain"
+							       : "partly");
 }
 
-static void read_launches(const char *file)
+static void read_launches(const char *file, const char *first)
 {
 	static char buf[1 << 20];
 	FILE *in;
@@ -268,12 +296,17 @@ static void read_launches(const char *file)
 
 	memset(&t, 0, sizeof(t));
 	t.show = getenv("KRT_SHOW") != NULL;
+	t.quiet = first != NULL;
+	if (first) {
+		t.f = krt_kernels_parse("first", first, strlen(first), err, sizeof(err));
+		cr_assert(t.f, "%s", err);
+	}
 	cr_assert(krt_kernels_ship(&t.f, err, sizeof(err)), "%s", err);
 	snprintf(path, sizeof(path), "%s/%s", LAUNCHES, file);
 	in = fopen(path, "re");
 	cr_assert(in, "%s", path);
 	t.file = file;
-	while (fgets(buf, sizeof(buf), in)) {
+	while (fgets(buf, sizeof(buf), in) && (!first || t.launches < 60)) {
 		unsigned times;
 		int n;
 
@@ -299,16 +332,58 @@ static void read_launches(const char *file)
 		free(t.kernel[i].name);
 		free(t.kernel[i].param);
 	}
-	printf("%s: %u launches, %u declared, %u certain; %u operators covered\n", file, t.launches,
-	       t.declared, t.certain, t.covered);
+	if (!first)
+		printf("%s: %u launches, %u declared, %u known for certain (%u %%); "
+		       "%u operators covered\n",
+		       file, t.launches, t.declared, t.certain, t.certain * 100 / t.launches,
+		       t.covered);
 }
+
+#define OPERATORS "pytorch-2.11-operators.txt"
+#define TRAINING  "pytorch-2.11-training.txt"
 
 Test(shipped, operators)
 {
-	read_launches("pytorch-2.11-operators.txt");
+	read_launches(OPERATORS, NULL);
+	cr_expect_eq(t.complaints, 0);
+	/* the figures are what they were: a change that loses kernels is seen */
+	cr_expect_eq(t.launches, 494);
+	cr_expect_geq(t.declared, 438);
+	cr_expect_geq(t.certain, 393);
+	if (!RUNNING_ON_VALGRIND)
+		cr_expect_geq(t.covered, 183);
 }
 
+/* All but what runs inside calls of cuBLAS, which have models of their own. */
 Test(shipped, training)
 {
-	read_launches("pytorch-2.11-training.txt");
+	read_launches(TRAINING, NULL);
+	cr_expect_eq(t.launches, 592);
+	cr_expect_geq(t.certain, 522);
+}
+
+/* Wrong claims are found: the test itself could fail. */
+Test(shipped, wrong_claims_are_found)
+{
+#define ELEMENTWISE                                                                                \
+	"kernel \"void at::native::vectorized_elementwise_kernel<$_, $F, "                         \
+	"std::array<char*, $N> >(int, *\":"
+	static const struct {
+		const char *what, *line;
+	} w[] = {
+		{"too much", ELEMENTWISE "arg 2.0 write [0, result($F)*arg0+4)"},
+		{"too little", ELEMENTWISE "arg 2.0 write [0, result($F)*(arg0-1))"},
+		{"not there", ELEMENTWISE "arg 2.0 write [0, 4) each d in 0..1 (arg0 by 8)"},
+		{"an operand is written",
+		 ELEMENTWISE "for i in 0..$N { arg 2.(8*i) write [0, arg0) }"},
+		{"a result is read", ELEMENTWISE "for i in 0..$N { arg 2.(8*i) read [0, arg0) }"},
+		{"another tensor", ELEMENTWISE "arg 2.0 write [0, 100000000)"},
+		{"of no use", ELEMENTWISE "arg 9 write"},
+	};
+
+	for (unsigned i = 0; i < sizeof(w) / sizeof(*w); i++) {
+		read_launches(OPERATORS, w[i].line);
+		if (!RUNNING_ON_VALGRIND)
+			cr_expect_gt(t.complaints, 0, "%s", w[i].what);
+	}
 }
