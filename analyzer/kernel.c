@@ -749,15 +749,36 @@ static void unknown_word(struct telling *t, unsigned kinds)
 	t->ask->wild |= kinds != KRT_ACC_READ;
 }
 
-/*
- * Pointers that lie in [from, end) of device memory; of accesses of several words
- * (vectors, which are aligned to their size) in one of them.
- */
+/* Which words of device memory are pointers that a kernel loads: of some range, at one place in its code. */
+struct places {
+	const struct krt_flow_range *range;
+	const struct krt_flow_load *load;
+};
+
+static bool loads_word(const struct places *p, uint64_t addr)
+{
+	const struct krt_flow_range *r = p->range;
+	uint64_t off = addr - r->lo;
+
+	if (r->rows > 1)
+		off %= r->pitch;
+	if (r->rows > 1 && off >= r->row)
+		return false;
+	if (r->stride > r->width && off % r->stride >= r->width)
+		return false;
+	/* vectors are aligned to their size */
+	return addr / 8 % p->load->words == p->load->word;
+}
+
+/* Pointers that lie in [from, end) of device memory; places NULL: as far as they are known. */
 static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from, uint64_t end,
-		  const struct krt_flow_load *load, unsigned kinds, unsigned *budget)
+		  const struct places *places, unsigned kinds, unsigned *budget)
 {
 	uint64_t word[64];
 
+	/* as in a struct: which of them are used may depend on the others */
+	a->within = 16;
+	a->pure = a->loaded = true;
 	from = (from + 7) & ~UINT64_C(7);
 	while (from + 8 <= end && *budget) {
 		size_t n = (end - from) / 8 < 64 ? (end - from) / 8 : 64;
@@ -765,17 +786,16 @@ static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from,
 
 		for (size_t i = 0; i < got && *budget; i++, (*budget)--) {
 			a->addr = word[i];
-			if (load && (from / 8 + i) % load->words != load->word)
-				continue;
-			if (is_memory(t, a->addr))
+			if ((!places || loads_word(places, from + 8 * i)) && is_memory(t, a->addr))
 				tell_pointer(t, a, kinds);
 		}
+		if (got < n && !places) { /* the table may end here */
+			t->ask->opaque = true;
+			return;
+		}
 		if (got < n) {
-			if (!load) { /* the table may end here */
-				t->ask->opaque = true;
-				return;
-			}
-			unknown_word(t, kinds);
+			if (loads_word(places, from + 8 * got))
+				unknown_word(t, kinds);
 			(*budget)--;
 			got++;
 		}
@@ -786,18 +806,17 @@ static void table(struct telling *t, struct krt_kernel_access *a, uint64_t from,
 }
 
 /* What is known of a table alone is that it begins somewhere: its words may be used, or not. */
-static void table_from(struct telling *t, struct krt_kernel_access *a, uint64_t base, unsigned kinds,
+static void table_from(struct telling *t, struct krt_kernel_access *a, uint64_t base,
 		       unsigned *budget)
 {
 	struct extent x;
 
-	t->ask->opaque = true;
 	if (!is_memory(t, base))
 		return;
 	x = extent_of(t, base, false);
 	if (x.end > base + 8 * TABLE_MAX)
 		x.end = base + 8 * TABLE_MAX;
-	table(t, a, base, x.end, NULL, kinds, budget);
+	table(t, a, base, x.end, NULL, KRT_ACC_UNKNOWN, budget);
 }
 
 /*
@@ -810,10 +829,7 @@ static void slot_through(struct telling *t, const struct krt_flow_info *info, ui
 			 const struct eval *v)
 {
 	const struct krt_flow_slot *s = &info->slots[index];
-	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE,
-				      .param = s->param,
-				      .offset = s->offset,
-				      .loaded = true};
+	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE, .param = s->param, .offset = s->offset};
 	unsigned budget = TABLE_MAX;
 	uint8_t told = 0;
 
@@ -829,6 +845,7 @@ static void slot_through(struct telling *t, const struct krt_flow_info *info, ui
 
 		for (uint32_t i = 0; load->slot == index && i < v->n; i++) {
 			const struct krt_flow_range *r = &v->range[i];
+			struct places places = {r, load};
 			struct extent x;
 
 			if (r->slot != index || r->site != load->site || r->whole ||
@@ -836,15 +853,18 @@ static void slot_through(struct telling *t, const struct krt_flow_info *info, ui
 				continue;
 			x = extent_of(t, r->base, r->must);
 			table(t, &a, r->lo > x.from ? r->lo : x.from, r->hi < x.end ? r->hi : x.end,
-			      load, load->role, &budget);
+			      &places, load->role, &budget);
 			told |= load->role;
 		}
 	}
-	if (!(s->through & ~told & ~s->rest) || s->offset == KRT_FLOW_ANY || s->at > t->p->len ||
-	    t->p->len - s->at < 8)
+	told = s->through & (uint8_t)~(told | s->rest);
+	if (!told)
+		return;
+	unknown_word(t, told);
+	if (s->offset == KRT_FLOW_ANY || s->at > t->p->len || t->p->len - s->at < 8)
 		return;
 	a.know = KRT_KNOW_WORD;
-	table_from(t, &a, word_at(t->p, s->at), KRT_ACC_UNKNOWN, &budget);
+	table_from(t, &a, word_at(t->p, s->at), &budget);
 }
 
 static void global_access(struct telling *t, const struct krt_flow_global *g,
@@ -958,14 +978,12 @@ const struct krt_name_param *krt_kernel_names(struct krt_engine *e, struct krt_k
 }
 
 /* A pointer to pointers: which, as far as small copies told. */
-static void named_table(struct telling *t, uint32_t i, const struct krt_name_param *n)
+static void named_table(struct telling *t, uint32_t i)
 {
-	struct krt_kernel_access a = {
-		.know = n->table_const ? KRT_KNOW_NAME : KRT_KNOW_WORD, .param = i, .loaded = true};
+	struct krt_kernel_access a = {.know = KRT_KNOW_WORD, .param = i};
 	unsigned budget = TABLE_MAX;
 
-	table_from(t, &a, word_at(t->p, t->k->param[i].offset),
-		   n->table_const ? KRT_ACC_READ : KRT_ACC_UNKNOWN, &budget);
+	table_from(t, &a, word_at(t->p, t->k->param[i].offset), &budget);
 }
 
 /* True: some pointer is to const. */
@@ -993,7 +1011,7 @@ static bool by_name(struct telling *t, struct krt_kernel_info *k)
 			break;
 		case KRT_NAME_TABLE:
 			scan_param(t, i, 0);
-			named_table(t, i, &names[i]);
+			named_table(t, i);
 			break;
 		case KRT_NAME_POINTER:
 		case KRT_NAME_STRUCT:

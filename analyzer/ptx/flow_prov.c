@@ -652,8 +652,13 @@ static void add_role(struct flow *fl, uint32_t slot_of[], struct vec *slots, uin
 {
 	const struct set *s = &VEC(fl->sets, struct set)[set];
 
+	bool sited = !map;
+
 	if (!s->n)
 		fl->any |= (uint8_t)kind;
+	/* one register for what was loaded and for what was loaded through that: either may be meant */
+	for (uint32_t i = 0; i < s->n; i++)
+		sited &= VEC(fl->bases, struct base)[s->id[i]].kind != BASE_FURTHER;
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct base *b = &VEC(fl->bases, struct base)[s->id[i]];
 		struct krt_flow_slot *sl;
@@ -685,8 +690,8 @@ static void add_role(struct flow *fl, uint32_t slot_of[], struct vec *slots, uin
 				VEC(fl->globals, struct global)[b->a].role |= (uint8_t)kind;
 			break;
 		case BASE_LOADED:
-			add_through(fl, slot_of, slots, b->a, kind, b->b && !map);
-			if (!map)
+			add_through(fl, slot_of, slots, b->a, kind, b->b && sited);
+			if (sited)
 				fl->load_role[s->id[i]] |= (uint8_t)kind;
 			break;
 		case BASE_FURTHER:

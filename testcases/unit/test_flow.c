@@ -530,6 +530,19 @@ Test(flow, places_that_load_pointers)
 	drop(&k);
 }
 
+/* One register for a pointer and for what it leads to: which of them is written is not known. */
+Test(flow, pointer_that_is_followed_in_place)
+{
+	struct kernel k = make(".visible .entry k(.param .u64 t)\n{\n" REGS
+			       "ld.param.u64 %rd1, [t]; ld.global.u64 %rd2, [%rd1];\n"
+			       "ld.global.u64 %rd2, [%rd2]; st.global.u32 [%rd2], 1; ret;\n}\n");
+
+	cr_assert_eq(slot(&k, 0, 0)->through, KRT_FLOW_READ | KRT_FLOW_WRITE);
+	cr_assert_eq(slot(&k, 0, 0)->rest, KRT_FLOW_READ | KRT_FLOW_WRITE);
+	cr_assert_eq(k.i->nloads, 0);
+	drop(&k);
+}
+
 /* More of them than are told apart. */
 Test(flow, many_places_that_load_pointers)
 {
