@@ -8,6 +8,10 @@
  * and logged for launches to come.  It hangs on the owners that its nodes name, so
  * that the end of memory finds it.  A launch looks at what was logged since the
  * one before and at what else is in flight, never at its nodes.
+ *
+ * Segments lie in lists by how the bytes are touched and how sure that is; a meeting
+ * is as sure as the surest two lists that meet.  Those of one list are disjoint, but
+ * for segments with gaps, whose gaps are compared where they overlap.
  */
 #include "engine_int.h"
 #include "mix.h"
@@ -464,6 +468,8 @@ static bool tells_host(const struct krt_gnode *d, const struct krt_gset *s)
 	case KRT_GNODE_BATCH_MEM_OP:
 		return true;
 	case KRT_GNODE_KERNEL:
+		if (s->wild)
+			return true;
 		for (uint32_t i = 0; i < s->n; i++)
 			if (s->access[i].kind != KRT_ACC_READ &&
 			    (s->access[i].host || (s->access[i].owner &&

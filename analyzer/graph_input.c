@@ -15,7 +15,8 @@
  * least, and at half of the replays.
  *
  * What a kernel that only holds a pointer may have written counts as written, and
- * what it may have read as read.  A launch costs a bounded number of steps: its
+ * what it may have read as read; of one that is known to write from somewhere on, all
+ * of that block or allocation.  A launch costs a bounded number of steps: its
  * inputs and the latest new allocations, never its nodes.
  */
 #include "engine_int.h"

@@ -16,6 +16,9 @@
  * wait for a semaphore or a value in memory may be ordered by something unseen,
  * and is not judged.
  *
+ * What a kernel only may touch, or with gaps, hides nothing that came before it; gaps
+ * are compared where two accesses overlap.
+ *
  * When one node of an executable has changed, it alone is held against the others.
  */
 #include "engine_int.h"
