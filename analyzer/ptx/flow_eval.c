@@ -933,7 +933,8 @@ static struct aval special(struct ev *e, int64_t id)
 
 			t = scaled(e, &t, size);
 			v = sum(e, &v, &t, 1);
-			size *= d[i];
+			if (__builtin_mul_overflow(size, (int64_t)e->l->block[i], &size))
+				return fresh(e, 0, 31, 1); /* no launch is so large */
 		}
 		return remainder_of(e, &v, 32);
 	}
