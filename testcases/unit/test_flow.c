@@ -173,6 +173,32 @@ Test(flow, guard)
 	drop(&k);
 }
 
+/* Lanes go on from row to row of a block, whatever the grid is. */
+Test(flow, lanes)
+{
+	struct kernel k = make(".visible .entry k(.param .u64 y)\n{\n" REGS
+			       "ld.param.u64 %rd1, [y]; mov.u32 %r1, %laneid; mov.u32 %r2, %ctaid.x;\n"
+			       "shl.b32 %r2, %r2, 5; add.s32 %r1, %r1, %r2; mul.wide.u32 %rd2, %r1, 4;\n"
+			       "add.s64 %rd3, %rd1, %rd2; st.global.u32 [%rd3], %r1;\nret;\n}\n");
+
+	for (unsigned grid = 1; grid <= 3; grid++)
+		for (unsigned rows = 1; rows <= 4; rows++) {
+			struct got *g = eval(&k, grid, 1, 8, rows, (struct words){{A}});
+			uint64_t lo = UINT64_MAX, hi = 0, sure = 0;
+
+			for (unsigned i = 0; i < g->n; i++) {
+				lo = g->r[i].lo < lo ? g->r[i].lo : lo;
+				hi = g->r[i].hi > hi ? g->r[i].hi : hi;
+				if (g->r[i].must && g->r[i].hi > sure)
+					sure = g->r[i].hi;
+			}
+			/* all that is written, and no more than that for sure */
+			cr_assert(lo <= A && hi >= A + 128 * (grid - 1) + 32 * rows, "grid %u, %u rows", grid, rows);
+			cr_assert(sure <= A + 128 * (grid - 1) + 32 * rows, "grid %u, %u rows", grid, rows);
+		}
+	drop(&k);
+}
+
 Test(flow, grid_stride)
 {
 	/* tested at the head, and at the end as compilers do */
