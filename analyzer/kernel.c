@@ -391,6 +391,15 @@ static void tell_pointer(const struct telling *t, struct krt_kernel_access *a, u
 		}
 }
 
+/* A tensor map among the parameters of a kernel of which nothing else is known. */
+static void map_pointer(void *user, const struct krt_kernel_access *a)
+{
+	struct krt_kernel_access own = *a;
+
+	if (is_memory(user, own.addr))
+		tell_pointer(user, &own, KRT_ACC_UNKNOWN);
+}
+
 /* Are all words of the parameter addresses of memory, or 0? */
 static bool is_pure(const struct telling *t, uint32_t off, uint32_t size)
 {
@@ -418,6 +427,11 @@ static void scan_param(const struct telling *t, uint32_t i, unsigned kinds)
 		a.offset = at;
 		if (is_memory(t, a.addr))
 			tell_pointer(t, &a, kinds ? kinds : KRT_ACC_UNKNOWN);
+	}
+	if (!kinds) {
+		a.know = KRT_KNOW_WORD;
+		a.pure = true;
+		krt_tensor_maps_in(t->e, t->p->bytes + off, size, &a, map_pointer, (void *)t);
 	}
 }
 
@@ -717,8 +731,12 @@ static void tell_shape(struct telling *t, struct krt_kernel_access *a, const str
 	a->know = KRT_KNOW_ROLE;
 	a->sure = KRT_SURE_WITHIN;
 	a->param = s->param;
-	a->offset = s->offset;
+	a->offset = s->offset == KRT_FLOW_ANY ? a->offset : s->offset;
 	a->pure = true;
+	if (!a->len) { /* of the map its address alone is known */
+		tell_pointer(t, a, s->role);
+		return;
+	}
 	for (unsigned bit = KRT_ACC_READ; bit <= KRT_ACC_ATOMIC; bit <<= 1)
 		if (s->role & bit) {
 			a->kind = bit;
@@ -726,20 +744,37 @@ static void tell_shape(struct telling *t, struct krt_kernel_access *a, const str
 		}
 }
 
-static void slot_tensor_map(struct telling *t, const struct krt_flow_slot *s)
-{
-	struct krt_kernel_access a;
-	bool known;
+struct described {
+	struct telling *t;
+	const struct krt_flow_slot *s;
+	bool any;
+};
 
-	memset(&a, 0, sizeof(a));
-	if (s->at > t->p->len || t->p->len - s->at < 128)
+static void described(void *user, const struct krt_kernel_access *a)
+{
+	struct described *d = user;
+	struct krt_kernel_access own = *a;
+
+	d->any = true;
+	tell_shape(d->t, &own, d->s);
+}
+
+/* A tensor map, or one of some in a parameter; the handle of a texture or surface. */
+static void slot_descriptor(struct telling *t, const struct krt_flow_slot *s)
+{
+	const struct krt_kernel_access as = {.within = s->size};
+	struct described d = {.t = t, .s = s};
+	uint32_t len = s->offset == KRT_FLOW_ANY ? s->size : s->tensor_map ? KRT_TENSOR_MAP_BYTES : 8;
+
+	if (s->at > t->p->len || len > t->p->len - s->at)
 		return;
-	known = krt_tensor_map(t->e, t->p->bytes + s->at, &a);
-	t->ask->opaque |= !known;
-	t->ask->wild |= !known && s->role != KRT_FLOW_READ;
+	if (s->tensor_map)
+		krt_tensor_maps_in(t->e, t->p->bytes + s->at, len, &as, described, &d);
+	else
+		krt_texture(t->e, t->ask->ctx, word_at(t->p, s->at), s->surface, &as, described, &d);
+	t->ask->opaque |= !d.any;
+	t->ask->wild |= !d.any && s->role != KRT_FLOW_READ;
 	t->role_only = true;
-	if (known)
-		tell_shape(t, &a, s);
 }
 
 /* A pointer in memory that is not known. */
@@ -935,14 +970,16 @@ static bool by_text(struct telling *t, struct krt_kernel_info *k)
 	for (uint32_t i = 0; i < info->nslots; i++) {
 		const struct krt_flow_slot *s = &info->slots[i];
 
-		if (s->tensor_map)
-			slot_tensor_map(t, s);
+		if (s->role && (s->tensor_map || s->texture || s->surface))
+			slot_descriptor(t, s);
 		else if (v && !v->good && s->role)
 			slot_role(t, s, s->role);
 	}
 	for (uint32_t i = 0; i < info->nglobals; i++)
 		if (info->globals[i].through)
 			unknown_word(t, info->globals[i].through);
+	/* of live textures; what is written through a surface is not told */
+	t->ask->opaque |= (info->flags & KRT_FLOW_TEXTURES) != 0;
 	if (info->any) {
 		unknown_word(t, info->any);
 		t->role_only = true;
@@ -1023,6 +1060,15 @@ static bool by_name(struct telling *t, struct krt_kernel_info *k)
 	return some;
 }
 
+/* A variable that the kernel may use or not. */
+static void by_machine_code(void *user, struct krt_mem *mem)
+{
+	const struct telling *t = user;
+	struct krt_kernel_access a = {.addr = mem->node.key, .know = KRT_KNOW_WORD};
+
+	tell_pointer(t, &a, KRT_ACC_UNKNOWN);
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_params *p,
@@ -1044,6 +1090,8 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 	if (k && by_text(&t, k))
 		return t.role_only ? KRT_TIER_ROLE : KRT_TIER_RANGE;
 	ask->opaque = ask->wild = !has_params(&t);
+	if (k)
+		krt_variables_of(e, k, ask->ctx, by_machine_code, &t);
 	return k && by_name(&t, k) ? KRT_TIER_NAME : KRT_TIER_SCAN;
 }
 

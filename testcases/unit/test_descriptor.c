@@ -4,6 +4,7 @@
  */
 #include "rec_build.h"
 #include "analyzer/engine_int.h"
+#include "analyzer/image_store.h"
 #include "interposer/cuabi.h"
 
 #include <criterion/criterion.h>
@@ -389,6 +390,180 @@ Test(descriptor, a_mipmapped_array_is_read_at_every_level)
 		cr_assert(krt_texture(w.e, c, 1, false, &as, add, &f));
 		cr_assert_eq(f.n, 3);
 	}
+}
+
+/* --- launches ------------------------------------------------------------------------------- */
+
+#define REGS                                                                                       \
+	".reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<8>; .shared .align 128 .b8 s[1024]; "     \
+	".shared .align 8 .b64 bar; mov.u32 %r1, s; mov.u32 %r2, bar; mov.u32 %r4, %tid.x;\n"
+static const char ptx[] =
+	".version 8.0\n.target sm_90\n.address_size 64\n"
+	".visible .entry store(.param .align 64 .b8 map[128])\n{\n" REGS
+	"mov.b64 %rd3, map; cvta.param.u64 %rd4, %rd3;\n"
+	"cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd4, {%r4, %r4}], [%r1]; ret;\n}\n"
+	".visible .entry load(.param .align 64 .b8 map[128])\n{\n" REGS
+	"mov.b64 %rd3, map; cvta.param.u64 %rd4, %rd3;\n"
+	"cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+	"[%r1], [%rd4, {%r4, %r4}], [%r2]; ret;\n}\n"
+	/* one of two maps */
+	".visible .entry pick(.param .align 64 .b8 map[256], .param .u64 n)\n{\n" REGS
+	"ld.param.u32 %r5, [n]; mul.wide.u32 %rd2, %r5, 128; mov.b64 %rd3, map; "
+	"cvta.param.u64 %rd4, %rd3; add.s64 %rd4, %rd4, %rd2;\n"
+	"cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd4, {%r4, %r4}], [%r1]; ret;\n}\n"
+	".visible .entry sample(.param .u64 t)\n{\n" REGS
+	"ld.param.u64 %rd1, [t]; tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%rd1, {%r4}]; ret;\n}\n"
+	".visible .entry draw(.param .u64 t)\n{\n" REGS
+	"ld.param.u64 %rd1, [t]; sust.b.1d.b32.trap [%rd1, {%r4}], {%r1}; ret;\n}\n";
+
+static int text_of(struct krt_image_store *store, unsigned process, const uint32_t *ids, uint32_t n,
+		   const char *name, uint32_t arch, struct krt_image_text *out)
+{
+	(void)store, (void)process, (void)ids, (void)n, (void)arch;
+	if (!strcmp(name, "opaque"))
+		return KRT_IMAGE_NO_TEXT;
+	*out = (struct krt_image_text){.text = ptx, .len = sizeof(ptx) - 1, .hash = 1};
+	return KRT_IMAGE_FOUND;
+}
+
+enum { STORE = 1, LOAD, PICK, SAMPLE, DRAW, OPAQUE };
+#define S1 0x101ull
+#define S2 0x102ull
+
+/* 256 rows of 128 bytes, 512 apart, are map 1; what follows, without gaps, is map 2. */
+static void begin(void)
+{
+	static const uint32_t one[] = {128}, two[] = {256, 8};
+	struct krt_engine_config cfg = {.hot_min = 16, .possible_max = 1000, .text = text_of};
+
+	if (w.e)
+		krt_engine_destroy(w.e);
+	world_open(&w, &cfg);
+	thread(&w, 1, 1);
+	context(&w, 0xc0, 0, true);
+	kernel(&w, STORE, "store", 1, one);
+	kernel(&w, LOAD, "load", 1, one);
+	kernel(&w, PICK, "pick", 2, two);
+	kernel(&w, SAMPLE, "sample", 1, NULL);
+	kernel(&w, DRAW, "draw", 1, NULL);
+	kernel(&w, OPAQUE, "opaque", 1, one);
+	stream(&w, S1, 1);
+	stream(&w, S2, 1);
+	alloc(&w, DEV, 1 << 20);
+	alloc_pinned(&w, PIN, 1 << 20);
+	encode(1, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, DEV, LIST(128, 256), LIST(512), 0);
+	encode(2, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, DEV + 0x40000, LIST(512, 256), LIST(512), 0);
+}
+
+static void run(uint64_t s, uint32_t id, uint64_t first, uint64_t second)
+{
+	uint64_t p[33];
+	struct map m = content(first);
+
+	memcpy(p, &m, sizeof(m));
+	m = content(second);
+	memcpy(p + 16, &m, sizeof(m));
+	p[32] = 1;
+	launch_of(&w, KRT_API_cuLaunchKernel, s, id, id == PICK ? 33 : 16, p);
+}
+
+#define IS(text)                                                                                   \
+	do {                                                                                       \
+		const char *is_ = world_close(&w);                                                 \
+		cr_expect_str_eq(is_, text, "line %d: %s, not %s", __LINE__, is_, text);           \
+		begin();                                                                           \
+	} while (0)
+
+Test(descriptor, kernels_with_tensor_maps)
+{
+	begin();
+	run(S1, STORE, 1, 0);
+	d2h(&w, PIN, DEV + 512, 128, S2);
+	IS("RACE-RAW:warning:1");
+	run(S1, LOAD, 1, 0);
+	set(&w, DEV + 1024 + 64, 8, S2);
+	IS("RACE-WAR:warning:1");
+	/* read and read; between the rows; behind the last one */
+	run(S1, LOAD, 1, 0);
+	d2h(&w, PIN, DEV + 512, 128, S2);
+	IS("");
+	run(S1, STORE, 1, 0);
+	set(&w, DEV + 512 + 128, 512 - 128, S2);
+	IS("");
+	run(S1, STORE, 1, 0);
+	set(&w, DEV + 0x40000, 4096, S2);
+	IS("");
+	/* other parts of one tensor, perhaps */
+	run(S1, STORE, 1, 0);
+	run(S2, STORE, 1, 0);
+	IS("");
+	/* one of two maps in a parameter */
+	run(S1, PICK, 1, 2);
+	set(&w, DEV + 0x40000 + 77, 8, S2);
+	IS("RACE-WAW:warning:1");
+	run(S1, PICK, 2, 2);
+	set(&w, DEV, 128, S2);
+	IS("");
+	/* one that nobody saw made */
+	run(S1, STORE, 99, 0);
+	set(&w, DEV, 128, S2);
+	IS("");
+	/* the memory goes */
+	run(S1, STORE, 1, 0);
+	call(&w, cuMemFreeAsync, A(DEV), A(S2));
+	IS("FREE-IN-USE:warning:1");
+	/* without its PTX: nothing but a pointer */
+	run(S1, OPAQUE, 1, 0);
+	set(&w, DEV, 128, S2);
+	cr_assert_str_eq(world_close_as(&w, true), "?RACE-WAR:1");
+}
+
+Test(descriptor, kernels_with_textures)
+{
+	CUDA_RESOURCE_DESC linear = {.resType = CU_RESOURCE_TYPE_LINEAR};
+	CUDA_RESOURCE_DESC image = {.resType = CU_RESOURCE_TYPE_ARRAY};
+
+	linear.res.linear.devPtr = DEV + 4096;
+	linear.res.linear.sizeInBytes = 4096;
+	image.res.array.hArray = (CUarray)0xa0;
+#define BEGIN()                                                                                    \
+	do {                                                                                       \
+		array(0xa0, 32, 4);                                                                \
+		create(false, 1, &linear);                                                         \
+		create(true, 1, &image);                                                           \
+		create(false, 2, &image);                                                          \
+	} while (0)
+	begin();
+	BEGIN();
+	launch(&w, S1, SAMPLE, 1);
+	set(&w, DEV + 8000, 8, S2);
+	IS("RACE-WAR:warning:1");
+	BEGIN();
+	launch(&w, S1, SAMPLE, 1);
+	set(&w, DEV + 8192, 8, S2);
+	set(&w, DEV + 4000, 96, S2);
+	launch(&w, S2, SAMPLE, 1);
+	IS("");
+	/* drawn, and copied out at the same time; the texture 2 is the same array */
+	BEGIN();
+	launch(&w, S1, DRAW, 1);
+	call(&w, cuMemcpyAtoHAsync_v2, A(PIN), A(0xa0), A(256), A(64), A(S2));
+	IS("RACE-RAW:warning:1");
+	BEGIN();
+	launch(&w, S1, SAMPLE, 2);
+	call(&w, cuMemcpyHtoAAsync_v2, A(0xa0), A(256), A(PIN), A(64), A(S2));
+	IS("RACE-WAR:warning:1");
+	BEGIN();
+	launch(&w, S1, SAMPLE, 2);
+	call(&w, cuMemcpyAtoHAsync_v2, A(PIN), A(0xa0), A(256), A(64), A(S2));
+	IS("");
+	/* its number is no pointer, and no other object has it */
+	BEGIN();
+	launch(&w, S1, SAMPLE, 77);
+	launch(&w, S1, DRAW, 77);
+	set(&w, DEV, 8192, S2);
+	IS("");
+#undef BEGIN
 }
 
 Test(descriptor, no_memory_at_any_point)
