@@ -597,6 +597,7 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_library_free(e);
 	krt_shadow_forget(e);
 	krt_descriptors_free(e);
+	krt_patterns_free(&e->heap, &e->patterns);
 	for (uint32_t i = 0; i < e->lanes; i++)
 		krt_heap_free(&e->heap, e->lane[i].declared,
 			      e->lane[i].declared_cap * sizeof(*e->lane[i].declared));
