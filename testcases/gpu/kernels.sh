@@ -109,8 +109,10 @@ t "every operator alone, --torch" $S --torch -- python3 "$G/torch_ops.py" /dev/n
 # --- each operator as the writer of what another stream reads ----------------------------------
 operators() {
 	local out=$W/$n
-	timeout 280 "$K" run --torch --fail-on=never --report=json:"$out.json" --log-path="$out.report" -- \
-		$PY operators "$1" >"$out.out" 2>"$out.err"
+	timeout 280 "$K" record --torch -o "$out.krt" -- $PY operators "$1" >"$out.out" 2>"$out.err"
+	"$K" analyze --fail-on=never --report=json:"$out.json" --log-path="$out.report" "$out.krt" 2>>"$out.err"
+	"$K" explain-kernel --launches=1 '*' "$out.krt" >"$out.explained" 2>>"$out.err"
+	rm -rf "$out.krt"
 	python3 - "$out.json" "$out.out" "$1" <<'PY' || echo "operators, $1" >>"$W/bad"
 import json, sys
 try:
@@ -156,6 +158,7 @@ tiers_now() {
 	code=$?
 	"$K" analyze --fail-on=never --report=json:"$out.json" --log-path="$out.report" "$out.krt" 2>>"$out.err"
 	"$K" explain-kernel --list "$out.krt" >"$out.kernels" 2>>"$out.err"
+	"$K" explain-kernel --launches=1 '*' "$out.krt" >"$out.explained" 2>>"$out.err"
 	python3 "$G/tiers.py" "$name" "$least" "$out.json" "$out.kernels" || echo "$name" >>"$W/bad"
 	[ $code = 0 ] || line "$name: exit code" FAIL "$code: $(tail -n 1 "$out.err")"
 	cmp -s "$out.native" "$out.out" || line "$name: prints the same" FAIL "$(diff "$out.native" "$out.out" | head -n 2 | tr '\n' ' ')"
