@@ -39,6 +39,7 @@ help:
 	@echo 'make deps       install the Debian packages that are missing'
 	@echo 'make test       every test; ends with "N passed, N failed"'
 	@echo 'make demo       a program with planted hazards under the library'
+	@echo 'make fuzz-kernels  damaged images, PTX, names and kernels files under sanitizers, at length'
 	@echo 'make bench      cost on the simulated driver, as ratios'
 	@echo 'make clean'
 
