@@ -128,14 +128,26 @@ static char *where(struct krt_known *k, struct krt_engine *e, const struct krt_k
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
+static int by_place(const void *a, const void *b)
+{
+	const struct krt_flow_slot *x = a, *y = b;
+
+	if (x->param != y->param)
+		return x->param < y->param ? -1 : 1;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
 static void copy_flow(struct krt_known *k, struct krt_known_kernel *to, const struct krt_flow_info *i)
 {
+	struct krt_flow_slot *s = copy(k, i->slots, i->nslots, sizeof(*i->slots));
 	struct krt_flow_global *g;
 
+	if (s)
+		qsort(s, i->nslots, sizeof(*s), by_place);
 	to->flow = *i;
-	to->flow.slots = copy(k, i->slots, i->nslots, sizeof(*i->slots));
+	to->flow.slots = s;
 	to->flow.globals = g = copy(k, i->globals, i->nglobals, sizeof(*i->globals));
-	if (!to->flow.slots)
+	if (!s)
 		to->flow.nslots = 0;
 	if (!g)
 		to->flow.nglobals = 0;
