@@ -6,7 +6,7 @@
 # sources adds its objects with a rule of its own: $(O)/libkrtcore.a: FILE.o
 CORE_SRC := $(filter-out analyzer/main.c analyzer/cmd_%.c,$(wildcard analyzer/*.c)) \
 	$(wildcard analyzer/ptx/*.c rules/*.c reports/*.c) \
-	$(wildcard interposer/api.c interposer/library_table.c interposer/options.c)
+	$(wildcard interposer/api.c interposer/image_format.c interposer/library_table.c interposer/options.c)
 CORE_OBJ := $(CORE_SRC:%.c=$(O)/core/%.o)
 ALL += $(O)/libkrtcore.a
 

@@ -55,7 +55,7 @@ UNIT_LIBS_json = -lcjson
 UNIT_LIBS_symbols = $(DW_LIBS)
 UNIT_LIBS_session = $(DW_LIBS) $(IMAGE_LIBS)
 UNIT_CFLAGS_shipped = -DLAUNCHES='"$(CURDIR)/testcases/launches"'
-UNIT_CFLAGS_image = -DIMAGES='"$(CURDIR)/testcases/images"'
+UNIT_CFLAGS_image = -DIMAGES='"$(CURDIR)/testcases/images"' -DCORPUS='"$(CURDIR)/testcases/kernels"'
 UNIT_LIBS_image = $(IMAGE_LIBS)
 UNIT_CFLAGS_image_store = $(UNIT_CFLAGS_image)
 UNIT_LIBS_image_store = $(IMAGE_LIBS)

@@ -5,9 +5,11 @@
  */
 #define _GNU_SOURCE
 #include "analyzer/image.h"
+#include "analyzer/ptx/ptx.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -416,5 +418,122 @@ Test(image, damaged)
 			free(q);
 		}
 		free(p);
+	}
+}
+
+/* --- parameters in PTX ------------------------------------------------------------ */
+
+static int layout_of(const char *params, struct krt_layout *l)
+{
+	char text[1024];
+	size_t at = 0, n;
+
+	snprintf(text, sizeof(text), ".version 8.0\n.target sm_90\n.visible .entry k%s\n{ ret; }\n", params);
+	cr_assert(krt_ptx_entry(text, strlen(text), &at, &n));
+	return krt_ptx_layout(text, strlen(text), at, l);
+}
+
+Test(image, parameters_in_ptx)
+{
+	static struct krt_layout l;
+
+	cr_assert_eq(layout_of("", &l), 0);
+	cr_assert_eq(l.n, 0);
+	cr_assert_eq(layout_of("()", &l), 0);
+	cr_assert_eq(l.n, 0);
+	cr_assert_eq(layout_of("(.param .u32 a, .param .u64 b)", &l), 0);
+	cr_assert(l.n == 2 && l.bytes == 16 && l.param[1].offset == 8 && l.param[1].size == 8);
+	cr_assert_eq(layout_of("( // one\n\t.param .u8 a /* , .param .u64 no */,\n .param .align 16 .b8 b[24],\n"
+			       ".param .b64 .ptr .global .align 128 c)", &l), 0);
+	cr_assert_eq(l.n, 3);
+	cr_assert(l.param[0].offset == 0 && l.param[0].size == 1 && l.param[0].space == KRT_POINTEE_NONE);
+	cr_assert(l.param[1].offset == 16 && l.param[1].size == 24);
+	cr_assert(l.param[2].offset == 40 && l.param[2].size == 8 && l.param[2].space == KRT_POINTEE_GLOBAL &&
+		  l.param[2].align == 7);
+	cr_assert_eq(l.bytes, 48);
+	cr_assert_eq(layout_of("(.param .f16x2 a, .param .bf16 b, .param .b128 c)", &l), 0);
+	cr_assert(l.param[1].offset == 4 && l.param[2].offset == 16 && l.bytes == 32);
+
+	cr_assert_neq(layout_of("(.param .texref t)", &l), 0);
+	cr_assert_neq(layout_of("(.param .v4 .f32 t)", &l), 0);
+	cr_assert_neq(layout_of("(.param .u32 a", &l), 0);
+	cr_assert_neq(layout_of("(.param .u32 a .param .u32 b)", &l), 0);
+	cr_assert_neq(layout_of("(.param .u32 a,)", &l), 0);
+	cr_assert_neq(layout_of("(.param .align 3 .b8 a[4])", &l), 0);
+	cr_assert_neq(layout_of("(.param .b8 a[4294967297])", &l), 0);
+	cr_assert_neq(layout_of("(.param .b64 a[65536])", &l), 0);
+	cr_assert_neq(layout_of("(.param .b8 a[0])", &l), 0);
+	cr_assert_neq(layout_of("(.param .u32 a) /* ", &l), 1);
+	cr_assert_neq(layout_of("(/* .param .u32 a)", &l), 0);
+}
+
+/* The parser of the analysis says the same of every kernel there is. */
+Test(image, parameters_in_ptx_as_the_parser_has_them)
+{
+	static struct krt_layout l;
+	glob_t g;
+	unsigned kernels = 0;
+
+	cr_assert_eq(glob(CORPUS "/*.ptx", 0, NULL, &g), 0);
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		size_t len, at = 0, n;
+		const char *file = strrchr(g.gl_pathv[i], '/') + 1;
+		char *text = slurp(CORPUS, file, &len);
+		struct ptx_module *m = ptx_parse(text, len, NULL);
+		const char *name;
+
+		cr_assert(m, "%s", g.gl_pathv[i]);
+		while ((name = krt_ptx_entry(text, len, &at, &n))) {
+			char copy[512];
+			const struct ptx_func *f;
+
+			snprintf(copy, sizeof(copy), "%.*s", (int)n, name);
+			f = ptx_find_func(m, copy);
+			cr_assert(f, "%s", copy);
+			cr_assert_eq(krt_ptx_layout(text, len, at, &l), 0, "%s", copy);
+			cr_assert_eq(l.n, f->nparams, "%s", copy);
+			for (uint32_t k = 0; k < l.n; k++)
+				cr_assert(l.param[k].offset == f->params[k]->offset &&
+						  l.param[k].size == f->params[k]->size,
+					  "%s, parameter %u", copy, k);
+			cr_assert_eq(l.bytes, f->param_bytes, "%s", copy);
+			kernels++;
+		}
+		ptx_free(m);
+		free(text);
+	}
+	globfree(&g);
+	cr_assert_gt(kernels, 300);
+}
+
+/* Whatever is changed in them, nothing else is read, and it ends. */
+Test(image, parameters_of_damaged_images)
+{
+	static const char *const files[][2] = {{IMAGES, "plain.cubin"}, {CORPUS, "structs.90.ptx"}};
+	static struct krt_layout l;
+
+	for (unsigned f = 0; f < 2; f++) {
+		size_t len;
+		char *whole = slurp(files[f][0], files[f][1], &len);
+
+		for (unsigned round = 0; round < (valgrind() ? 60 : 3000); round++) {
+			size_t n = round % 3 ? len : 1 + roll((uint32_t)len), at = 0, nl;
+			char *p = malloc(n); /* of just that size: a tool sees what is read behind it */
+			struct krt_cubin c;
+			const char *name;
+			uint32_t i = 0;
+
+			memcpy(p, whole, n);
+			for (unsigned k = 1 + roll(16); k; k--)
+				p[roll((uint32_t)n)] = (char)roll(256);
+			(void)krt_image_kind(p, n);
+			if (krt_cubin_open(&c, p, n))
+				while ((name = krt_cubin_kernel(&c, &i, &nl)))
+					(void)krt_cubin_layout(&c, name, nl, &l);
+			while ((name = krt_ptx_entry(p, n, &at, &nl)))
+				(void)krt_ptx_layout(p, n, at, &l);
+			free(p);
+		}
+		free(whole);
 	}
 }
