@@ -458,7 +458,11 @@ $(INTER_OUT)/images_dump: testcases/inter/images_dump.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -D_GNU_SOURCE -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
-ALL += $(INTER_OUT)/kernel_texts
+ALL += $(INTER_OUT)/kernel_texts $(INTER_OUT)/launches_dump
+$(INTER_OUT)/launches_dump: testcases/inter/launches_dump.c $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
 $(INTER_OUT)/kernel_texts: testcases/inter/kernel_texts.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
