@@ -83,7 +83,8 @@ static void add_workspace(struct adding *g, uint64_t addr, uint64_t bytes)
 	struct krt_kernel_access a = {.addr = addr,
 				      .len = bytes,
 				      .base = addr,
-				      .end = UINT64_MAX,
+				      .from = addr,
+				      .end = addr + bytes,
 				      .know = KRT_KNOW_LIBRARY,
 				      .sure = KRT_SURE_SOME};
 

@@ -46,8 +46,12 @@ static void tell(const struct telling *t, const struct krt_kernel_access *shape,
 	a.kind = kind;
 	a.know = KRT_KNOW_LIBRARY;
 	a.sure = sure;
-	if (a.len)
-		a.end = UINT64_MAX;
+	if (a.len) {
+		a.from = a.addr;
+		a.end = a.addr + a.len + (a.rows > 1 ? (a.rows - 1) * a.pitch : 0);
+		if (a.end < a.from)
+			return;
+	}
 	t->in->fn(t->in->user, &a);
 }
 
