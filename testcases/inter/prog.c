@@ -529,6 +529,39 @@ static int ends(const char *arg)
 	return code;
 }
 
+/* Calls of up to 16 arguments, with arrays of a length that another one tells. */
+static int tensors(const char *arg)
+{
+	cuuint64_t dim[5] = { 64, 32, 16, 8, 4 }, stride[4] = { 256, 8192, 131072, 1048576 };
+	cuuint32_t box[5] = { 16, 16, 1, 1, 1 }, step[5] = { 1, 1, 1, 1, 1 };
+	int lower[3] = { 0 }, upper[3] = { 1, 1, 1 };
+	CUtensorMap map = { { 0x4d4150 } };
+	CUDA_RESOURCE_DESC what = { .resType = CU_RESOURCE_TYPE_LINEAR };
+	CUDA_TEXTURE_DESC how = { .flags = 1 };
+	CUtexObject texture = 0x7e;
+	CUsurfObject surface = 0x5f;
+	void *at = (void *)0x700000010000;
+
+	(void)arg;
+	need(!cuInit(0), "init");
+	need(!cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, at, dim, stride, box, step, 0, 0, 0, 0), "tiled");
+	need(!cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, at, dim, NULL, box, step, 0, 0, 0, 0), "one row");
+	need(!cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 5, at, dim, stride, lower, upper, 8, 9, step, 1, 2, 3, 1), "im2col");
+	need(!cuTensorMapEncodeIm2colWide(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, at, dim, stride, 5, 6, 7, 8, step, 1, 1, 2, 3, 1), "wide");
+	/* of no such rank: nothing of the arrays may be read */
+	need(!cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 6, at, (void *)8, (void *)8, box, step, 0, 0, 0, 0), "rank 6");
+	need(!cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 0, at, (void *)8, (void *)8, box, step, 0, 0, 0, 0), "rank 0");
+	need(!cuTensorMapReplaceAddress(&map, (char *)at + 256), "address");
+	what.res.linear.devPtr = (uintptr_t)at;
+	what.res.linear.sizeInBytes = 4096;
+	need(!cuTexObjectCreate(&texture, &what, &how, NULL), "texture");
+	need(!cuSurfObjectCreate(&surface, &what), "surface");
+	need(!cuSurfObjectDestroy(surface), "surface gone");
+	need(!cuTexObjectDestroy(texture), "texture gone");
+	need(map.opaque[0] == 0x4d4150, "the map is the program's");
+	return 0;
+}
+
 static int nothing(const char *arg)
 {
 	return arg ? atoi(arg) : 0;
@@ -542,7 +575,7 @@ int main(int argc, char **argv)
 		{ "hosts", hosts }, { "hostexit", hostexit }, { "threadexit", threadexit },
 		{ "jumps", jumps }, { "intern", intern }, { "full", full }, { "outgrow", outgrow }, { "notes", notes },
 		{ "descriptors", descriptors }, { "filelimit", filelimit }, { "late", late }, { "sigexit", sigexit },
-		{ "fails", fails }, { "inner", inner }, { "ends", ends }, { "nothing", nothing },
+		{ "fails", fails }, { "inner", inner }, { "ends", ends }, { "tensors", tensors }, { "nothing", nothing },
 	};
 
 	for (unsigned i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)

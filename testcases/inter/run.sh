@@ -55,6 +55,7 @@ session late 0 "" late
 session sigexit 0 "" sigexit
 session fails 0 "" fails
 session inner 0 "" inner
+session tensors 0 "" tensors
 
 # graphs MODE: the same output with the recorder and without, and the trace as it should be
 graphs() {

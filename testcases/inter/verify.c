@@ -253,6 +253,56 @@ static void basic(struct proc *p)
 	check(c && c->start_ns && call(p, KRT_API_cuMemFree_v2, 0, NULL)->start_ns >= c->start_ns, "times");
 }
 
+static size_t blob_len(const struct krt_rec_call *c, size_t len, unsigned arg)
+{
+	const struct krt_blob *b = c ? blob(c, len, arg, KRT_BLOB_BYTES) : NULL;
+
+	return b ? b->len : 0;
+}
+
+static void tensors(struct proc *p)
+{
+	static const struct { unsigned api, n, rank; } shape[] = {
+		{ KRT_API_cuTensorMapEncodeTiled, 0, 3 }, { KRT_API_cuTensorMapEncodeTiled, 1, 1 },
+		{ KRT_API_cuTensorMapEncodeIm2col, 0, 5 }, { KRT_API_cuTensorMapEncodeIm2colWide, 0, 4 },
+		{ KRT_API_cuTensorMapEncodeTiled, 2, 0 }, { KRT_API_cuTensorMapEncodeTiled, 3, 0 },
+	};
+	const struct krt_rec_call *c;
+	const uint64_t *v;
+	size_t len = 0;
+	unsigned maps = 0;
+
+	for (unsigned i = 0; i < sizeof shape / sizeof *shape; i++) {
+		unsigned rank = shape[i].rank;
+
+		c = call(p, shape[i].api, shape[i].n, &len);
+		check(c && c->args[3] == 0x700000010000 && blob_len(c, len, 0) == 128 &&
+		      blob_len(c, len, 4) == 8 * rank && blob_len(c, len, 5) == (rank ? 8 * (rank - 1) : 0),
+		      "%s: map, %u dimensions and their strides", krt_api[shape[i].api].symbol, rank);
+		if (c && rank > 2) {
+			v = (const void *)(blob(c, len, 5, KRT_BLOB_BYTES) + 1);
+			check(v[0] == 256 && v[1] == 8192, "strides");
+		}
+	}
+	c = call(p, KRT_API_cuTensorMapEncodeIm2colWide, 0, &len);
+	check(c && c->args[12] == 1 && c->args[13] == 2 && c->args[14] == 3 && c->args[15] == 1, "sixteen arguments");
+	c = call(p, KRT_API_cuTensorMapReplaceAddress, 0, &len);
+	for (size_t at = c ? sizeof *c + c->argc * 8u : len; c && at + sizeof(struct krt_blob) <= len;) {
+		const struct krt_blob *b = (const void *)((const char *)c + at);
+
+		maps += !b->arg && b->len == 128;
+		at += sizeof *b + ((b->len + 7u) & ~7u);
+	}
+	check(maps == 2 && c && c->args[1] == 0x700000010100, "another address: the map before and after");
+	c = call(p, KRT_API_cuTexObjectCreate, 0, &len);
+	check(c && c->ctx && blob_len(c, len, 0) == 8 && blob_len(c, len, 1) == 144, "texture");
+	c = call(p, KRT_API_cuSurfObjectCreate, 0, &len);
+	check(c && blob_len(c, len, 0) == 8 && blob_len(c, len, 1) == 144, "surface");
+	check(calls(p, KRT_API_cuTexObjectDestroy) == 1 && calls(p, KRT_API_cuSurfObjectDestroy) == 1, "and their ends");
+	c = call(p, KRT_API_cuTensorMapEncodeTiled, 0, &len);
+	check(c && !c->ctx, "a tensor map is of no context");
+}
+
 static void many(struct proc *p)
 {
 	unsigned count[64] = { 0 }, wrong = 0, tids = 0;
@@ -517,7 +567,7 @@ int main(int argc, char **argv)
 		{ "hosts-thread", hosts, 1 }, { "hostexit", hostexit, 1 }, { "threadexit", threadexit, 1 },
 		{ "jumps", jumps, 1 }, { "intern", intern, 1 }, { "full", full, 1 }, { "bound", bound, 1 }, { "notes", notes, 1 },
 		{ "descriptors", descriptors, 1 }, { "filelimit", filelimit, 1 }, { "late", late, 1 }, { "smalldisk", smalldisk, 1 }, { "sigexit", sigexit, 60 },
-		{ "fails", fails, 0 }, { "inner", inner, 1 },
+		{ "fails", fails, 0 }, { "inner", inner, 1 }, { "tensors", tensors, 1 },
 	};
 
 	if (argc != 3)
