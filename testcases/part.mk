@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # --- GPU: built here, run where there is a card (testcases/gpu/run.sh) ---
-ALL += $(O)/testcases/gpu-bench $(O)/testcases/gpu-peers $(O)/testcases/gpu-graph_answers
+ALL += $(O)/testcases/gpu-bench $(O)/testcases/gpu-peers $(O)/testcases/gpu-unload $(O)/testcases/gpu-graph_answers
 $(O)/testcases/gpu-%: testcases/gpu/%.c interposer/cuabi.h $(O)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)

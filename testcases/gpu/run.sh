@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers queries answers images nvtx torch timing kernels bench torchbench}
+what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -42,6 +42,10 @@ smoke)
 	;;
 peers)
 	"$B/testcases/gpu-peers"
+	;;
+unload)
+	# does unloading code wait for the device?
+	timeout 120 "$B/testcases/gpu-unload"
 	;;
 answers)
 	# what the driver answers about graphs, where the simulated one answers otherwise
