@@ -555,7 +555,7 @@ static bool by_file(struct telling *t)
 		k->line = krt_kernels_find(t->e->cfg.kernels, k->name, k->param, k->nparams);
 		k->line_known = true;
 	}
-	if (!k->line)
+	if (!k->line || (t->info && krt_kernels_yields(k->line)))
 		return false;
 	l = (struct krt_kernels_launch){.param = k->param,
 					.nparams = k->nparams,

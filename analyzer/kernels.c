@@ -186,6 +186,11 @@ bool krt_kernels_synchronises(const struct krt_kernels_line *x)
 	return x->line->synchronises;
 }
 
+bool krt_kernels_yields(const struct krt_kernels_line *x)
+{
+	return x->line->source->shipped && x->line->vague;
+}
+
 /* --- files --------------------------------------------------------------------------------- */
 
 void krt_kernels_free(struct krt_kernels_file *f)

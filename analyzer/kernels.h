@@ -134,6 +134,11 @@ const struct krt_kernels_line *krt_kernels_find(struct krt_kernels_file *f, cons
 						const struct krt_param *param, uint32_t nparams);
 /* It synchronises through memory with what runs beside it. */
 bool krt_kernels_synchronises(const struct krt_kernels_line *line);
+/*
+ * It comes with krtsan and tells of some access only what it is for: where a kernel's
+ * PTX is to be had, that knows better.
+ */
+bool krt_kernels_yields(const struct krt_kernels_line *line);
 /* The file the line stands in, as messages call it. */
 const char *krt_kernels_source(const struct krt_kernels_line *line);
 /*

@@ -185,7 +185,7 @@ struct krt_k_line {
 	struct krt_kernels_line plain; /* for lines without captures */
 	const struct krt_k_source *source;
 	unsigned number;
-	bool found, synchronises, atomic_ok, ignore;
+	bool found, synchronises, atomic_ok, ignore, vague;
 	struct krt_k_pattern pattern;
 	int nlayout; /* -1: any */
 	bool layout_more;

@@ -869,6 +869,8 @@ static bool line_of(struct parser *p, struct krt_k_line *l)
 		memcpy(l->stmt, p->stmt, p->nstmt * sizeof(*l->stmt));
 	l->n = p->nstmt;
 	p->nstmt = 0;
+	for (unsigned i = 0; i < l->n; i++)
+		l->vague |= l->stmt[i].kind == KRT_K_ACCESS && !l->stmt[i].ranged;
 	return true;
 }
 
