@@ -342,7 +342,13 @@ static void mangled(const struct krt_known_kernel *k)
 	}
 }
 
-static void launch(const struct krt_known_launch *l)
+/* Is the parameter more than a word? */
+static bool struct_of(const struct krt_known_kernel *k, uint32_t param)
+{
+	return k->nparams != KRT_PARAMS_UNKNOWN && param < k->nparams && k->param[param].size > 8;
+}
+
+static void launch(const struct krt_known_kernel *k, const struct krt_known_launch *l)
 {
 	static const char *const sure[] = {
 		[KRT_SURE_ALL] = "every byte of", [KRT_SURE_SOME] = "at most", [KRT_SURE_FROM] = "",
@@ -369,7 +375,7 @@ static void launch(const struct krt_known_launch *l)
 			continue;
 		}
 		if (a->from_param)
-			word(a->param, a->offset, a->within > 8, name, sizeof(name));
+			word(a->param, a->offset, struct_of(k, a->param), name, sizeof(name));
 		printf("    %-12s %-7s %s%s%s  (%s)\n", name, a->kind, sure[a->sure],
 		       *sure[a->sure] ? " " : "", a->where ? a->where : "?", a->know);
 	}
@@ -398,7 +404,7 @@ static void explain(const struct krt_known_kernel *k)
 	kernels_file(k);
 	mangled(k);
 	for (const struct krt_known_launch *l = k->launch; l; l = l->next)
-		launch(l);
+		launch(k, l);
 	if (k->others)
 		printf("  %" PRIu64 " more with other parameters or sizes\n", k->others);
 }

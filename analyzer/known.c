@@ -297,7 +297,6 @@ static void add_accesses(struct krt_known *k, struct krt_engine *e, struct krt_k
 				      a->know == KRT_KNOW_KERNELS_FILE,
 			.param = a->param,
 			.offset = a->offset,
-			.within = a->within,
 			.where = where(k, e, a),
 		};
 		*end = to;

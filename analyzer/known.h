@@ -24,7 +24,7 @@ struct krt_known_access {
 	const char *kind, *know; /* "read", "ptx-range" */
 	enum krt_sureness sure;
 	bool from_param;
-	uint32_t param, offset, within; /* within: bytes of the parameter, 0: not told */
+	uint32_t param, offset;
 	char *where;		/* which bytes of what */
 	struct krt_known_access *next;
 };

@@ -309,6 +309,8 @@ damaged; printf '\377\377\377' | dd of="$(echo d.krt/*.1)" bs=1 seek=32 conv=not
 t 'damaged: in the middle' 125 "$krtsan" analyze d.krt; says 'damaged at byte'; says 'inconclusive'
 t 'damaged: everywhere, a trace with kernels' 0 "$build/testcases/flip" graph.krt 13
 prints 'analysed, [1-9][0-9]* known to be damaged'
+t 'record: pointers in memory' 0 "$krtsan" record --sim -o tables.krt -- "$kernels" tables fixed
+t 'damaged: everywhere, a trace with tables of pointers' 0 "$build/testcases/flip" tables.krt 17
 t 'damaged: everywhere' 0 "$build/testcases/flip" t.krt 29; prints 'analysed, [1-9][0-9]* known to be damaged'
 finish
 
