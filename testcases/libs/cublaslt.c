@@ -2,7 +2,8 @@
 /*
  * A stand-in for libcublasLt.so.13: layouts, descriptors and cublasLtMatmul for
  * float by column, with the bias epilogue, strided batches, and the workspace
- * where there is one: the product goes there first.
+ * where there is one: the product goes there first.  Its kernels are handed
+ * leftovers of the last call, of whatever stream, which they do not use.
  */
 #include "fake.h"
 
@@ -145,7 +146,11 @@ int cublasLtMatmul(void *handle, struct desc *d, const void *alpha, uint64_t a, 
 			      .d_step = (int64_t)ld->v[6]};
 	struct tidy_args t = {.from = workspace, .to = to, .m = g.m, .n = g.n, .row = 1, .col = g.d_col};
 
+	static uint64_t left[4]; /* structs of the real ones hold words that nobody set */
+
 	(void)algo;
+	memcpy(g.left, left, sizeof(left));
+	memcpy(left, (uint64_t[]){to, a, b, workspace}, sizeof(left));
 	if (!handle || !d || la->v[0] || lb->v[0] || ld->v[0] || la->v[1] || lb->v[1] || ld->v[1])
 		return NOT_SUPPORTED;
 	if (d->v[2]) {

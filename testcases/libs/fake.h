@@ -28,6 +28,7 @@ struct gemm_args {
 	int64_t a_step, b_step, c_step, d_step;
 	uint64_t alpha_at, beta_at;
 	float alpha, beta;
+	uint64_t left[4];
 };
 struct batched_args {
 	struct gemm_args g;
