@@ -103,6 +103,126 @@ static inline blas_handle blas_on(CUstream stream)
 		LIB(blas.sgemm(h, 0, 0, n, n, n, &one_, a, n, b, n, &beta_, c, n));                \
 	} while (0)
 
+/* ---- cublasLt ---- */
+
+static struct {
+	int (*create)(void **);
+	int (*destroy)(void *);
+	int (*layout)(void **, int type, uint64_t rows, uint64_t cols, int64_t ld);
+	int (*layout_set)(void *, int attr, const void *, size_t);
+	int (*desc)(void **, int compute, int scale);
+	int (*desc_set)(void *, int attr, const void *, size_t);
+	int (*matmul)(void *handle, void *desc, const void *alpha, CUdeviceptr a, void *la, CUdeviceptr b, void *lb,
+		      const void *beta, CUdeviceptr c, void *lc, CUdeviceptr d, void *ld, const void *algo,
+		      CUdeviceptr workspace, size_t bytes, CUstream stream);
+} lt;
+
+enum { LT_EPILOGUE = 7, LT_BIAS = 8, LT_EPILOGUE_BIAS = 4 };
+
+static inline void *lt_open(void)
+{
+	static const struct {
+		const char *create, *destroy, *layout, *layout_set, *desc, *desc_set, *matmul;
+	} lt_names = {"cublasLtCreate",		"cublasLtDestroy",
+		      "cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutSetAttribute",
+		      "cublasLtMatmulDescCreate",   "cublasLtMatmulDescSetAttribute",
+		      "cublasLtMatmul"};
+	void *lib = lib_open("libcublasLt.so.13"), *h;
+
+	LIB_FN(lt, lib, create);
+	LIB_FN(lt, lib, destroy);
+	LIB_FN(lt, lib, layout);
+	LIB_FN(lt, lib, layout_set);
+	LIB_FN(lt, lib, desc);
+	LIB_FN(lt, lib, desc_set);
+	LIB_FN(lt, lib, matmul);
+	LIB(lt.create(&h));
+	return h;
+}
+
+/* n rows and columns, by column. */
+static inline void *lt_square(int n)
+{
+	void *l;
+
+	LIB(lt.layout(&l, 0, (uint64_t)n, (uint64_t)n, n));
+	return l;
+}
+
+/* Of float; bias 0: none. */
+static inline void *lt_desc(CUdeviceptr bias)
+{
+	uint32_t epilogue = LT_EPILOGUE_BIAS;
+	void *d;
+
+	LIB(lt.desc(&d, 68, 0));
+	if (bias) {
+		LIB(lt.desc_set(d, LT_EPILOGUE, &epilogue, sizeof(epilogue)));
+		LIB(lt.desc_set(d, LT_BIAS, &bias, sizeof(bias)));
+	}
+	return d;
+}
+
+/* ---- NCCL ---- */
+
+typedef void *nccl_comm;
+
+static struct {
+	int (*init)(nccl_comm *, int n, const int *devices);
+	int (*destroy)(nccl_comm);
+	int (*start)(void);
+	int (*end)(void);
+	int (*allreduce)(CUdeviceptr send, CUdeviceptr recv, size_t count, int type, int op, nccl_comm, CUstream);
+	int (*allgather)(CUdeviceptr send, CUdeviceptr recv, size_t count, int type, nccl_comm, CUstream);
+} nccl;
+
+enum { NCCL_FLOAT = 7, NCCL_SUM = 0 };
+
+/* Communicators of devices 0 to n - 1. */
+static inline void nccl_open(nccl_comm *comms, int n)
+{
+	static const struct {
+		const char *init, *destroy, *start, *end, *allreduce, *allgather;
+	} nccl_names = {"ncclCommInitAll", "ncclCommDestroy", "ncclGroupStart",
+			"ncclGroupEnd",	   "ncclAllReduce",   "ncclAllGather"};
+	void *lib = lib_open("libnccl.so.2");
+
+	LIB_FN(nccl, lib, init);
+	LIB_FN(nccl, lib, destroy);
+	LIB_FN(nccl, lib, start);
+	LIB_FN(nccl, lib, end);
+	LIB_FN(nccl, lib, allreduce);
+	LIB_FN(nccl, lib, allgather);
+	LIB(nccl.init(comms, n, NULL));
+}
+
+/* ---- cuFFT ---- */
+
+static struct {
+	int (*plan)(int *plan, int nx, int type, int batch);
+	int (*many)(int *plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed, int ostride,
+		    int odist, int type, int batch);
+	int (*stream)(int plan, CUstream);
+	int (*c2c)(int plan, CUdeviceptr in, CUdeviceptr out, int direction);
+	int (*destroy)(int plan);
+} fft;
+
+enum { FFT_C2C = 0x29, FFT_FORWARD = -1, FFT_INVERSE = 1 };
+
+static inline void fft_open(void)
+{
+	static const struct {
+		const char *plan, *many, *stream, *c2c, *destroy;
+	} fft_names = {"cufftPlan1d", "cufftPlanMany", "cufftSetStream", "cufftExecC2C", "cufftDestroy"};
+	void *lib = lib_open("libcufft.so.12");
+
+	LIB_FN(fft, lib, plan);
+	LIB_FN(fft, lib, many);
+	LIB_FN(fft, lib, stream);
+	LIB_FN(fft, lib, c2c);
+	LIB_FN(fft, lib, destroy);
+}
+
 /* ---- floats ---- */
 
 static inline uint32_t bits_of(float f)
