@@ -187,7 +187,7 @@ kernels: $(O)/kernels/oracle
 # Images, PTX, names and kernels files, damaged, under ASan and UBSan; inputs that come
 # to new edges of the code are kept.  `make fuzz` (in `make test`) is a fixed row of
 # inputs, `make fuzz-kernels` goes on for FUZZ_SECONDS a target from a seed of its own.
-FUZZ_SRC := $(addprefix analyzer/,image.c image_store.c names.c demangle.c) $(wildcard analyzer/kernels*.c analyzer/ptx/*.c)
+FUZZ_SRC := interposer/image_format.c $(addprefix analyzer/,image.c image_store.c names.c demangle.c) $(wildcard analyzer/kernels*.c analyzer/ptx/*.c)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(O)/fuzz/%.o)
 FUZZ_CFLAGS = $(CSTD) $(WARN) -O1 -g $(WERROR) -Iinterposer -Ianalyzer -I. -I$(O)/rules -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
