@@ -255,5 +255,161 @@ def operators(order):
     print("operators", " ".join(n.replace(" ", "_") for n in cases))
 
 
+def pairs():
+    """Two operators that touch other bytes of the same tensors, or only read what they share."""
+    r = lambda *shape, **kw: torch.randn(*shape, device=dev, **kw)
+    f = torch.nn.functional
+    x, y, z = r(1024, 1024), r(1024, 1024), r(2048, 1024)
+    h, big, col = r(1024, 1024).half(), r(2048), r(1024, 2)
+    a, b, c = r(512, 256), r(256, 512), r(512, 1024)
+    ba, bb, bc = r(8, 64, 32), r(8, 32, 64), r(16, 64, 64)
+    flat, grads = r(1 << 18), r(1 << 18)
+    ps, gs = flat.split(1000), grads.split(1000)
+    even, odd = torch.arange(0, 1024, 2, device=dev), torch.arange(1, 1024, 2, device=dev)
+    image, kernel = r(4, 8, 64, 64), r(8, 8, 3, 3)
+    q, k, v = (r(2, 4, 128, 64).half() for _ in range(3))
+    index = torch.randint(0, 1024, (64,), device=dev)
+
+    def halves(fn):
+        return lambda: fn(slice(0, 512)), lambda: fn(slice(512, 1024))
+
+    def step(lists, opt):
+        params = [torch.nn.Parameter(p) for p in lists]
+        for p, g in zip(params, gs):
+            p.grad = g[: p.numel()]
+        o = opt(params)
+        return lambda: o.step()
+
+    adam = lambda p: torch.optim.AdamW(p, lr=1e-3)
+    fused = lambda p: torch.optim.AdamW(p, lr=1e-3, fused=True)
+    single = lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9, foreach=False)
+    return {
+        "halves of columns": halves(lambda s: torch.mul(x[:, s], 2, out=y[:, s])),
+        "halves of rows": halves(lambda s: torch.add(x[s], y[s], out=y[s])),
+        "even and odd columns": (lambda: torch.mul(x[:, ::2], 2, out=y[:, ::2]), lambda: torch.mul(x[:, ::2], 2, out=y[:, 1::2])),
+        "even and odd rows": (lambda: torch.mul(x[::2], 2, out=y[::2]), lambda: torch.mul(x[::2], 2, out=y[1::2])),
+        "quadrants": (lambda: torch.mul(x[:512, :512], 2, out=y[:512, :512]), lambda: torch.mul(x[512:, :512], 2, out=y[512:, 512:])),
+        "diagonal quadrants": (lambda: y[:512, 512:].add_(1), lambda: y[512:, :512].add_(1)),
+        "transposed": halves(lambda s: torch.mul(x[s], 2, out=y.t()[s])),
+        "in place": halves(lambda s: y[:, s].add_(1)),
+        "gelu of columns": halves(lambda s: y[:, s].copy_(f.gelu(x[:, s]))),
+        "copies of columns": (lambda: y[:, :500].copy_(x[:, :500]), lambda: y[:, 500:].copy_(x[:, 500:])),
+        "copies to half precision": halves(lambda s: h[:, s].copy_(x[:, s])),
+        "copies of single columns": (lambda: y[:, 3].copy_(x[:, 0]), lambda: y[:, 4].copy_(x[:, 0])),
+        "transposing copies": halves(lambda s: y[:, s].copy_(x.t()[:, s])),
+        "fill": (lambda: y[:, ::2].fill_(1), lambda: y[:, 1::2].fill_(2)),
+        "zero": halves(lambda s: y[:, s].zero_()),
+        "broadcast": halves(lambda s: torch.add(x[0], x[s], out=y[s])),
+        "sums": (lambda: torch.sum(x, 1, out=big[:1024]), lambda: torch.sum(x, 1, out=big[1024:])),
+        "sums into columns": (lambda: torch.sum(x, 1, out=col[:, 0]), lambda: torch.sum(x, 0, out=col[:, 1])),
+        "sums of columns": halves(lambda s: torch.sum(x[:, s], 0, out=big[s])),
+        "maxima": (lambda: torch.amax(x, 1, out=col[:, 0]), lambda: torch.amax(x, 1, out=col[:, 1])),
+        "softmax": (lambda: torch.softmax(x, -1, out=z[:1024]), lambda: torch.softmax(x, -1, out=z[1024:])),
+        "log_softmax of columns": halves(lambda s: y[:, s].copy_(x[:, s].log_softmax(-1))),
+        "layer_norm": halves(lambda s: y[s].copy_(f.layer_norm(x[s], (1024,)))),
+        "cumsum": (lambda: torch.cumsum(x, 1, out=z[:1024]), lambda: torch.cumsum(x, 1, out=z[1024:])),
+        "index_select": (lambda: torch.index_select(x, 0, index, out=z[:64]), lambda: torch.index_select(x, 0, index, out=z[64:128])),
+        "gather": (lambda: torch.gather(x, 1, even.expand(1024, 512), out=z[:1024, :512]), lambda: torch.gather(x, 1, odd.expand(1024, 512), out=z[:1024, 512:])),
+        "rows by index": (lambda: y.index_copy_(0, even, x[::2]), lambda: y.index_copy_(0, odd, x[1::2])),
+        "index_put": (lambda: y.index_put_((even,), x[::2]), lambda: y.index_put_((odd,), x[1::2])),
+        "index_add": (lambda: y.index_add_(0, even, x[::2]), lambda: y.index_add_(0, odd, x[1::2])),
+        "scatter": (lambda: y.scatter_(1, even.expand(1024, 512), x[:, :512]), lambda: y.scatter_(1, odd.expand(1024, 512), x[:, 512:])),
+        "embedding": (lambda: f.embedding(index, x), lambda: f.embedding(index, x)),
+        "cat": (lambda: torch.cat([x, x]), lambda: torch.cat([x, y], 1)),
+        "tril": (lambda: torch.tril(x, out=z[:1024]), lambda: torch.triu(x, out=z[1024:])),
+        "random": halves(lambda s: y[s].normal_()),
+        "random columns": halves(lambda s: y[:, s].uniform_()),
+        "dropout": (lambda: f.dropout(x, 0.5), lambda: f.dropout(x, 0.5)),
+        "mm into columns": (lambda: torch.mm(a, b, out=c[:, :512]), lambda: torch.mm(a, b, out=c[:, 512:])),
+        "mm into rows": (lambda: torch.mm(a[:256], b, out=y[:256, :512]), lambda: torch.mm(a[256:], b, out=y[256:512, :512])),
+        "mm of columns": (lambda: x[:, :256] @ b, lambda: x[:, 256:512] @ b),
+        "addmm": (lambda: c[:, :512].addmm_(a, b), lambda: c[:, 512:].addmm_(a, b)),
+        "bmm": (lambda: torch.bmm(ba, bb, out=bc[:8]), lambda: torch.bmm(ba, bb, out=bc[8:])),
+        "bmm of every second": (lambda: torch.bmm(ba, bb, out=bc[::2]), lambda: torch.bmm(ba, bb, out=bc[1::2])),
+        "linear": (lambda: f.linear(x, y), lambda: f.linear(x, y, big[:1024])),
+        "mv": (lambda: torch.mv(x, big[:1024]), lambda: torch.mv(x.t(), big[:1024])),
+        "conv2d": (lambda: f.conv2d(image, kernel, padding=1), lambda: f.conv2d(image, kernel)),
+        "sdpa": (lambda: f.scaled_dot_product_attention(q, k, v), lambda: f.scaled_dot_product_attention(q, k, v, is_causal=True)),
+        "foreach of a flat buffer": (lambda: torch._foreach_add_(ps[::2], 1), lambda: torch._foreach_mul_(ps[1::2], 2.0)),
+        "foreach copies": (lambda: torch._foreach_copy_(ps[::2], gs[::2]), lambda: torch._foreach_copy_(ps[1::2], gs[1::2])),
+        "AdamW": (step(ps[:20], adam), step(ps[20:40], adam)),
+        "AdamW, fused": (step(ps[40:60], fused), step(ps[60:80], fused)),
+        "SGD": (step(ps[80:100], single), step(ps[100:120], single)),
+    }
+
+
+def apart():
+    """Nothing orders the two, and nothing need."""
+    nvtx = torch.cuda.nvtx
+    keep, done = [], []
+    for name, both in pairs().items():
+        try:
+            for fn in both:
+                keep.append(fn())
+        except Exception as e:  # an operator that takes no such tensors
+            print("not run:", name, str(e)[:100])
+            continue
+        for s, fn in zip(streams(), both):
+            with torch.cuda.stream(s):
+                nvtx.range_push(name)
+                keep.append(fn())
+                nvtx.range_pop()
+        torch.cuda.synchronize()
+        done.append(name.replace(" ", "_"))
+    print("operators", *done)
+
+
+def replicas():
+    """Four streams run one model on inputs of their own; the main stream gathers."""
+    f = torch.nn.functional
+    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.LayerNorm(512),
+                                torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 64)).to(dev)
+    main = torch.cuda.current_stream()
+    s = streams(4)
+    with torch.no_grad():
+        for step in range(4):
+            xs = [torch.randn(64, 256, device=dev) for _ in range(4)]
+            outs = []
+            for i in range(4):
+                s[i].wait_stream(main)
+                with torch.cuda.stream(s[i]):
+                    xs[i].record_stream(s[i])
+                    outs.append(f.softmax(model(xs[i]), -1))
+            for i in range(4):
+                main.wait_stream(s[i])
+                outs[i].record_stream(main)
+            total = torch.cat(outs).sum()
+    print("sum %.1f" % float(total))
+
+
+def pipeline():
+    """Two stages on two streams, buffers taken in turn, ordered by events."""
+    w1, w2 = torch.randn(512, 512, device=dev) / 23, torch.randn(512, 512, device=dev) / 23
+    host = [torch.randn(128, 512).pin_memory() for _ in range(2)]
+    x = [torch.empty(128, 512, device=dev) for _ in range(2)]
+    mid = [torch.empty(128, 512, device=dev) for _ in range(2)]
+    out = [torch.empty(128, 512, device=dev) for _ in range(2)]
+    back = [torch.empty(128, 512).pin_memory() for _ in range(2)]
+    a, b = streams()
+    ready = [torch.cuda.Event() for _ in range(2)]
+    free = [torch.cuda.Event() for _ in range(2)]
+    for step in range(8):
+        i = step % 2
+        with torch.cuda.stream(a):
+            a.wait_event(free[i])
+            x[i].copy_(host[i], non_blocking=True)
+            torch.mm(x[i], w1, out=mid[i])
+            mid[i].relu_()
+            ready[i].record(a)
+        with torch.cuda.stream(b):
+            b.wait_event(ready[i])
+            torch.mm(mid[i], w2, out=out[i])
+            torch.softmax(out[i], -1, out=out[i])
+            back[i].copy_(out[i], non_blocking=True)
+            free[i].record(b)
+    torch.cuda.synchronize()
+    print("sum %.1f" % float(back[0].sum()))
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -101,15 +101,18 @@ done
 for k in eager triton matmul; do
 	t "weights, four streams: $k" $S -- $PY weights $k
 done
+t "one model on four streams" $S -- $PY replicas
+t "one model on four streams, --torch" $S --torch -- $PY replicas
+t "two stages on two streams" $S -- $PY pipeline
 t "forgotten record_stream" KRT-REUSE-RACE/error/certain --torch -- $PY handed_over forgotten
 t "record_stream" $S --torch -- $PY handed_over record_stream
 t "every operator alone" $S -- python3 "$G/torch_ops.py" /dev/null
 t "every operator alone, --torch" $S --torch -- python3 "$G/torch_ops.py" /dev/null
 
-# --- each operator as the writer of what another stream reads ----------------------------------
+# --- each operator as the writer of what another stream reads; pairs that touch other bytes ----------------------------------
 operators() {
 	local out=$W/$n
-	timeout 280 "$K" record --torch -o "$out.krt" -- $PY operators "$1" >"$out.out" 2>"$out.err"
+	timeout 280 "$K" record --torch -o "$out.krt" -- $PY $2 >"$out.out" 2>"$out.err"
 	"$K" analyze --fail-on=never --report=json:"$out.json" --log-path="$out.report" "$out.krt" 2>>"$out.err"
 	"$K" explain-kernel --launches=1 '*' "$out.krt" >"$out.explained" 2>>"$out.err"
 	rm -rf "$out.krt"
@@ -131,19 +134,24 @@ likely = [c for c in cases if c not in certain and loud.get(c)]
 rest = [c for c in cases if c not in certain and c not in likely]
 print("operators, %-36s %s" % (sys.argv[3], "errors %d, warnings %d, silent %d of %d" % (
     len(certain), len(likely), len(rest), len(cases))))
-must = [] if sys.argv[3] == "wait" else ["add", "mul_scalar", "gelu", "softmax", "layer_norm", "mm", "mm_bf16"]
+must = [] if sys.argv[3] != "race" else ["add", "mul_scalar", "gelu", "softmax", "layer_norm", "mm", "mm_bf16"]
 bad = [c for c in must if c not in certain]
-if sys.argv[3] == "wait":
+if sys.argv[3] != "race":
     bad = [k for k in loud if loud[k]]
 else:
     print("      warnings:", *likely)
     print("      silent:", *rest)
+for l in open(sys.argv[2]):
+    if l.startswith("not run:"):
+        print("      ", l.strip())
 if bad or not cases:
-    print("      FAIL:", *bad)
+    print("      FAIL:", *["%s (%s)" % (k, "; ".join(sorted("/".join(x) for x in found.get(k, ())))) for k in bad])
     sys.exit(1)
 PY
 }
-for o in race wait; do chosen "operators, $o" && later operators $o; done
+chosen "operators, race" && later operators race "operators race"
+chosen "operators, wait" && later operators wait "operators wait"
+chosen "operators, apart" && later operators apart apart
 
 # --- by what launches are known ------------------------------------------------------------------
 # tiers NAME LEAST -- COMMAND...: shares of launches by tier; at least LEAST per cent certain
