@@ -366,8 +366,23 @@ $(ABI_OUT)/override: testcases/abi/linked.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ABI_CFLAGS) -O1 -DOVERRIDE -rdynamic -o $@ $< -ldl
 
-abi: $(ABI_BINS) $(ABI_FAKES) $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
+# Two copies of a wrapped library, a caller linked with each.
+ABI_CALLER := -DCALLER -Wl,-rpath,'$$ORIGIN/one:$$ORIGIN/two'
+ABI_LIBS := $(addprefix $(ABI_OUT)/libs/,one/libcublas.so.13 two/libcublas.so.12 caller1.so caller2.so)
+$(ABI_OUT)/libs/one/libcublas.so.13: ABI_COPY = -DANSWER=31
+$(ABI_OUT)/libs/two/libcublas.so.12: ABI_COPY = -DANSWER=32
+$(ABI_OUT)/libs/caller1.so: $(ABI_OUT)/libs/one/libcublas.so.13
+$(ABI_OUT)/libs/caller2.so: $(ABI_OUT)/libs/two/libcublas.so.12
+$(ABI_LIBS): testcases/abi/library.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ABI_CFLAGS) -O1 $(or $(ABI_COPY),$(ABI_CALLER)) -shared \
+		-Wl,-soname,$(@F) -o $@ $< $(filter-out $<,$^)
+$(ABI_OUT)/libraries: testcases/abi/libraries.c $(ABI_LIBS)
+	$(Q)$(CC) $(ABI_CFLAGS) -O1 -o $@ $< -ldl
+
+abi: $(ABI_BINS) $(ABI_OUT)/libraries $(ABI_FAKES) $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
 	$(Q)testcases/abi/table.sh $(O)
+	$(Q)testcases/abi/library_table.sh $(ABI_OUT)/libtable
 	$(Q)testcases/abi/run.sh $(O) $(O)/libkrtsan-nop.so $(O)/libkrtsan.so
 # --- end of abi --------------------------------------------------------------------------
 # --- the command line -------------------------------------------------------------

@@ -38,9 +38,11 @@ for lib; do
 	done
 	run "$name" /usr/bin/env LD_PRELOAD="$lib" LD_LIBRARY_PATH="$abi/fake" "$abi/linked" new
 	run "$name old driver" /usr/bin/env LD_PRELOAD="$lib" LD_LIBRARY_PATH="$abi/old" "$abi/linked" old
+	run "$name" /usr/bin/env LD_PRELOAD="$lib" "$abi/libraries" "$abi/libs"
 	run "$name weak" /usr/bin/env LD_PRELOAD="$lib" "$abi/weak" watched
 	run "$name override" /usr/bin/env LD_PRELOAD="$lib" LD_LIBRARY_PATH="$abi/fake" "$abi/override"
 	run "$name sh" /usr/bin/env LD_PRELOAD="$lib" /bin/sh -c '[ "$(echo hello | /bin/cat)" = hello ] && echo ok preload into sh'
 done
+run "plain" "$abi/libraries" "$abi/libs"
 run "plain weak" "$abi/weak" plain
 exit $bad
