@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "cli.h"
 #include "../interposer/api.h"
+#include "../interposer/library.h"
 #include "../reports/json.h"
 #include "../reports/report.h"
 
@@ -168,6 +169,25 @@ static void look_library(void)
 	free(library);
 }
 
+/* What is known of calls by their arguments; nothing is loaded for it. */
+static void look_models(void)
+{
+	static const char *const name[] = {
+#define X(library, file, missing) file,
+		KRT_LIBRARIES(X)
+#undef X
+	};
+	unsigned known[KRT_NR_LIBRARIES] = {0};
+	char text[256];
+	size_t at = 0;
+
+	for (unsigned i = 0; i < KRT_NR_LIB_FNS; i++)
+		known[krt_lib_fn[i].library] += krt_lib_fn[i].kind != KRT_LIB_ASK;
+	for (unsigned i = 0; i < KRT_NR_LIBRARIES && at < sizeof(text); i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %u", i ? ", " : "", name[i], known[i]);
+	say(GOOD, "models", "functions known by their arguments: %s", text);
+}
+
 static void look_session(void)
 {
 	struct krt_options *o = malloc(sizeof(*o));
@@ -235,6 +255,7 @@ int krt_cmd_doctor(int argc, char **argv)
 		say(GOOD, "simulator", "%s", sim);
 	else
 		say(NOTE, "simulator", "not found: `krtsan run --sim` will not work");
+	look_models();
 	look_session();
 	if (getenv("LD_PRELOAD"))
 		say(NOTE, "preloads", "LD_PRELOAD=%s: krtsan goes behind it", getenv("LD_PRELOAD"));

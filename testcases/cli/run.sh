@@ -85,7 +85,7 @@ t 'explain: list' 0 "$krtsan" explain; prints 'KRT-PERF-SYNC-HOT'
 t 'explain: unknown rule' 125 "$krtsan" explain KRT-NONE; says 'KRT-NONE: no such rule'; says 'KRT-RACE-RAW'
 t 'options' 0 "$krtsan" options --show=possible; prints '^show=possible'
 t 'options --json' 0 "$krtsan" options --json; prints '"name": "fail_on"'
-t 'doctor' 0 "$krtsan" doctor; prints '^ok *preload'; prints '^ok *session'
+t 'doctor' 0 "$krtsan" doctor; prints '^ok *preload'; prints '^ok *models .*libcublas.so 2'; prints '^ok *session'
 t 'doctor --json' 0 "$krtsan" doctor --json; prints '"what": "library"'
 mkdir alone && cp "$krtsan" alone/
 t 'doctor without a library' 0 alone/krtsan doctor; prints '^bad *library'
