@@ -18,6 +18,7 @@
 #include "heap.h"
 #include "images.h"
 #include "lane.h"
+#include "layouts.h"
 #include "objects.h"
 #include "pointers.h"
 #include "process.h"
@@ -488,6 +489,10 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 	case KRT_OP_PRIMARY_RESET:
 	case KRT_OP_GREEN_DESTROY:
 		krt_heap_device_gone(0);
+		if (p->op == KRT_OP_MODULE_UNLOAD || p->op == KRT_OP_LIBRARY_UNLOAD)
+			krt_layouts_unloaded(args[0]);
+		else
+			krt_layouts_stale();
 		krt_kernels_stale(); /* and again afterwards: a handle may be recycled before we return */
 		break;
 	case KRT_OP_STREAM_DESTROY:
@@ -565,6 +570,13 @@ static void after_success(struct krt_call *c, const struct plan *p)
 	case KRT_OP_PRIMARY_RESET:
 	case KRT_OP_GREEN_DESTROY:
 		krt_kernels_stale();
+		break;
+	case KRT_OP_MODULE_LOAD:
+	case KRT_OP_LIBRARY_LOAD:
+		krt_layouts_loaded(c);
+		break;
+	case KRT_OP_MODULE_FUNCTION:
+		krt_layouts_function(c);
 		break;
 	}
 }

@@ -480,17 +480,15 @@ static uint64_t container_length(uint64_t addr)
 	return h.header + h.size;
 }
 
-static void container(struct blob *b, uint64_t addr)
-{
-	uint64_t len = container_length(addr);
+/* Of each image: where it lies, its length, or 0 and why it has none. */
+typedef void image_fn(void *user, uint64_t addr, uint64_t len, unsigned missing);
 
-	if (len)
-		tell(b, addr, len);
-	else
-		blob_add(b, 0, KRT_IMAGE_UNREADABLE);
+static void container(uint64_t addr, image_fn *fn, void *user)
+{
+	fn(user, addr, container_length(addr), KRT_IMAGE_UNREADABLE);
 }
 
-static void wrapper(struct blob *b, uint64_t addr)
+static void wrapper(uint64_t addr, image_fn *fn, void *user)
 {
 	struct {
 		uint32_t magic, version;
@@ -498,10 +496,10 @@ static void wrapper(struct blob *b, uint64_t addr)
 	} w;
 
 	if (!read_all(addr, &w, sizeof w)) {
-		blob_add(b, 0, KRT_IMAGE_UNREADABLE);
+		fn(user, addr, 0, KRT_IMAGE_UNREADABLE);
 		return;
 	}
-	container(b, w.container);
+	container(w.container, fn, user);
 	/* of a version 1 it is a file name or nothing */
 	for (unsigned i = 0; w.version == 2 && w.linked && i < LINKED_MAX; i++) {
 		uint64_t each;
@@ -509,23 +507,23 @@ static void wrapper(struct blob *b, uint64_t addr)
 		if (!read_all(w.linked + 8ull * i, &each, sizeof each) || !each)
 			break;
 		if (each != w.container)
-			container(b, each);
+			container(each, fn, user);
 	}
 }
 
 /* len 0: what the image's headers say. */
-static void image(struct blob *b, uint64_t addr, uint64_t len)
+static void image(uint64_t addr, uint64_t len, image_fn *fn, void *user)
 {
 	unsigned missing = KRT_IMAGE_UNKNOWN;
 	uint32_t magic;
 
 	if (!addr || !read_all(addr, &magic, sizeof magic)) {
-		blob_add(b, 0, KRT_IMAGE_UNREADABLE);
+		fn(user, addr, 0, KRT_IMAGE_UNREADABLE);
 		return;
 	}
 	krt_modules_refresh(); /* which file it lies in */
 	if (magic == WRAPPER_MAGIC) {
-		wrapper(b, addr);
+		wrapper(addr, fn, user);
 		return;
 	}
 	if (!len) {
@@ -536,10 +534,36 @@ static void image(struct blob *b, uint64_t addr, uint64_t len)
 		else
 			len = text_length(addr, &missing);
 	}
+	fn(user, addr, len, missing);
+}
+
+static void tell_image(void *user, uint64_t addr, uint64_t len, unsigned missing)
+{
 	if (len)
-		tell(b, addr, len);
+		tell(user, addr, len);
 	else
-		blob_add(b, 0, missing);
+		blob_add(user, 0, missing);
+}
+
+struct each {
+	void (*fn)(void *user, uint64_t addr, uint64_t len);
+	void *user;
+};
+
+static void each_image(void *user, uint64_t addr, uint64_t len, unsigned missing)
+{
+	const struct each *e = user;
+
+	(void)missing;
+	if (len)
+		e->fn(e->user, addr, len);
+}
+
+void krt_images_each(uint64_t addr, void (*fn)(void *user, uint64_t addr, uint64_t len), void *user)
+{
+	struct each e = { fn, user };
+
+	image(addr, 0, each_image, &e);
 }
 
 /* ---- files ---- */
@@ -658,7 +682,7 @@ void krt_images_given(struct krt_call *c)
 	if (file)
 		named_file(&b, path);
 	else
-		image(&b, addr, len);
+		image(addr, len, tell_image, &b);
 }
 
 void krt_images_linked(struct krt_call *c)
@@ -668,5 +692,5 @@ void krt_images_linked(struct krt_call *c)
 
 	if (!out || !size || !*out || !*size || !blob_open(&b, c))
 		return;
-	image(&b, *out, *size);
+	image(*out, *size, tell_image, &b);
 }

@@ -14,6 +14,7 @@
  */
 #include "objects.h"
 #include "lane.h"
+#include "layouts.h"
 #include "resolve.h"
 
 #define CUABI_EXACT_NAMES
@@ -125,6 +126,7 @@ void krt_objects_driver(void)
 	if (!r)
 		return;
 	CALL(cuDriverGetVersion, &version);
+	krt_layouts_driver(version);
 	*r = (struct krt_rec_driver){
 		.h = { .kind = KRT_REC_DRIVER }, .version = version, .exports = krt_driver_exports(),
 		.path_len = (uint16_t)n,
@@ -246,7 +248,7 @@ bool krt_stream_captures(uint64_t stream, bool per_thread)
 /* ---- kernels ---- */
 
 #define KERNELS     16384
-#define PARAMS_MAX  4096
+#define PARAMS_MAX  KRT_PARAMS_MAX
 
 static struct krt_kernel *_Atomic *kernels; /* open addressing by func, entries replaced in place */
 static uint32_t kernels_used, next_kernel;
@@ -298,6 +300,7 @@ static int layout(unsigned api, uint64_t func, struct krt_param *param, uint32_t
 
 struct ask { /* too large for a small stack: mapped */
 	struct krt_param param[PARAMS_MAX];
+	char name[KRT_NAME_MAX];
 	char record[sizeof(struct krt_rec_kernel) + PARAMS_MAX * sizeof(struct krt_param) + 4096 + 8]
 		__attribute__((aligned(8)));
 };
@@ -329,8 +332,15 @@ static struct krt_kernel *kernel_ask(uint64_t func, uint32_t now, struct krt_ker
 			r = 0;
 		} else {
 			/* older than 12.4: names came with 12.3, for both kinds */
+			uint64_t from;
+
 			if (CALL(cuFuncGetName, &name, (void *)func))
 				CALL(cuKernelGetName, &name, (void *)func);
+			if (krt_layouts_find(func, a->name, &from, a->param, &n, &bytes))
+				r = 0;
+			if (!name && *a->name)
+				name = a->name;
+			module = (void *)from;
 		}
 	}
 	if (r) {

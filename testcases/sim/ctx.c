@@ -23,6 +23,7 @@ struct sim_opts sim_opt = {
 	.submit_ns = 2000,
 	.op_ns = 3000,
 	.bytes_per_us = 10000,
+	.driver = CUDA_VERSION,
 };
 struct ctx *sim_ctxs, *sim_primary[SIM_MAX_DEVS];
 
@@ -81,6 +82,8 @@ static void set_option(const char *k, const char *v)
 		sim_opt.op_ns = n;
 	else if (!strcmp(k, "sim_service_ns"))
 		sim_opt.service_ns = n;
+	else if (!strcmp(k, "sim_driver"))
+		sim_opt.driver = (int)n;
 	else if (!strcmp(k, "sim_bytes_per_us"))
 		sim_opt.bytes_per_us = n ? n : 1;
 }
@@ -184,7 +187,7 @@ API(cuDriverGetVersion, (int *v))
 {
 	if (!v)
 		return CUDA_ERROR_INVALID_VALUE;
-	*v = CUDA_VERSION;
+	*v = sim_opt.driver;
 	return CUDA_SUCCESS;
 }
 

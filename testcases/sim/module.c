@@ -903,6 +903,8 @@ API(cuKernelGetName, (const char **out, CUkernel h))
 	ENTER();
 	if (!out)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
+	if (sim_opt.driver < 12030)
+		LEAVE(CUDA_ERROR_NOT_SUPPORTED);
 	if (sim_handle_is(h, SIM_KERNEL))
 		*out = ((struct kern *)h)->name;
 	else if (sim_handle_is(h, SIM_FUNC))
@@ -919,6 +921,8 @@ API(cuFuncGetName, (const char **out, CUfunction h))
 
 static CUresult param_info(const struct ptx_func *f, size_t i, size_t *off, size_t *size)
 {
+	if (sim_opt.driver < 12040)
+		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!off || i >= f->nparams)
 		return CUDA_ERROR_INVALID_VALUE;
 	*off = f->params[i]->offset;

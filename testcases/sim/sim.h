@@ -61,6 +61,7 @@ struct sim_opts {
 	uint64_t op_ns;	       /* virtual service time of an operation without size */
 	uint64_t service_ns;   /* of any kernel, copy or set; 0: by what it does */
 	uint64_t bytes_per_us; /* of a copy */
+	int driver; /* version; what kernels' names and parameters are is told by newer ones alone */
 };
 extern struct sim_opts sim_opt;
 
