@@ -69,8 +69,21 @@ static void free_range(struct krt_heap *h, struct krt_ranges *m, struct krt_rang
 	krt_heap_free(h, r, sizeof(*r));
 }
 
+static bool before(const struct krt_access *a, const struct krt_access *b)
+{
+	krt_domain x = krt_op_domain(a->op), y = krt_op_domain(b->op);
+
+	if (x != y)
+		return x < y;
+	if (a->kind != b->kind)
+		return a->kind < b->kind;
+	return a->know != b->know ? a->know < b->know : a->sure < b->sure;
+}
+
 static bool push_read(struct krt_heap *h, struct krt_range *r, const struct krt_access *a)
 {
+	uint32_t at;
+
 	if (r->reads && !r->cap) {
 		struct krt_access *p = krt_heap_alloc(h, 4 * sizeof(*p));
 
@@ -82,7 +95,10 @@ static bool push_read(struct krt_heap *h, struct krt_range *r, const struct krt_
 	} else if (r->cap && !krt_heap_grow(h, &r->read, &r->cap, r->reads, sizeof(*r->read))) {
 		return false;
 	}
-	r->read[r->reads++] = *a;
+	/* in one order, so that neighbours can be seen to be equal */
+	for (at = r->reads++; at && before(a, &r->read[at - 1]); at--)
+		r->read[at] = r->read[at - 1];
+	r->read[at] = *a;
 	krt_op_ref(a->op);
 	return true;
 }
@@ -257,9 +273,39 @@ static void add_write(struct krt_heap *h, struct krt_ranges *m, uint64_t from, u
 	keep->write = *a;
 }
 
+static bool same(const struct krt_access *a, const struct krt_access *b)
+{
+	return a->op == b->op && (!a->op || (a->kind == b->kind && a->know == b->know &&
+					     a->item == b->item && a->mapping == b->mapping &&
+					     a->sure == b->sure && a->pattern == b->pattern &&
+					     a->owner == b->owner));
+}
+
+static bool equal(const struct krt_range *a, const struct krt_range *b)
+{
+	if (a->end != b->node.key || a->reads != b->reads || !same(&a->write, &b->write))
+		return false;
+	for (uint32_t i = 0; i < a->reads; i++)
+		if (!same(&a->read[i], &b->read[i]))
+			return false;
+	return true;
+}
+
+/* Neighbours that have become equal are one; returns it. */
+static struct krt_range *join(struct krt_heap *h, struct krt_ranges *m, struct krt_range *a,
+			      struct krt_range *b)
+{
+	if (!a || !b || !equal(a, b))
+		return b;
+	a->end = b->end;
+	free_range(h, m, b);
+	return a;
+}
+
 void krt_ranges_add(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end,
 		    const struct krt_access *a)
 {
+	struct krt_range *last;
 	uint64_t at = from;
 
 	if (from >= end || !cut(h, m, from, end))
@@ -268,6 +314,7 @@ void krt_ranges_add(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uin
 		add_write(h, m, from, end, a);
 		return;
 	}
+	last = from ? range_of(krt_tree_floor(&m->tree, from - 1)) : NULL;
 	while (at < end) {
 		struct krt_range *r = first_at(m, at);
 
@@ -281,7 +328,9 @@ void krt_ranges_add(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uin
 		at = r->end;
 		if (!put_read(h, r, a))
 			return;
+		last = join(h, m, last, r);
 	}
+	join(h, m, last, after(last));
 }
 
 void krt_ranges_clear(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end)
@@ -299,24 +348,6 @@ void krt_ranges_clear(struct krt_heap *h, struct krt_ranges *m, uint64_t from, u
 		free_range(h, m, r);
 		r = next;
 	}
-}
-
-static bool same(const struct krt_access *a, const struct krt_access *b)
-{
-	return a->op == b->op && (!a->op || (a->kind == b->kind && a->know == b->know &&
-					     a->item == b->item && a->mapping == b->mapping &&
-					     a->sure == b->sure && a->pattern == b->pattern &&
-					     a->owner == b->owner));
-}
-
-static bool equal(const struct krt_range *a, const struct krt_range *b)
-{
-	if (a->end != b->node.key || a->reads != b->reads || !same(&a->write, &b->write))
-		return false;
-	for (uint32_t i = 0; i < a->reads; i++)
-		if (!same(&a->read[i], &b->read[i]))
-			return false;
-	return true;
 }
 
 size_t krt_ranges_prune(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end,
