@@ -103,7 +103,7 @@ static bool push_read(struct krt_heap *h, struct krt_range *r, const struct krt_
 	return true;
 }
 
-#define PATTERNS_MAX 16 /* accesses with gaps of one domain, kind and range */
+#define PATTERNS_MAX 8 /* accesses with gaps of one domain, kind and range */
 
 /*
  * The same domain's access of the same kind is replaced: the newer one is ordered

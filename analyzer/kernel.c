@@ -672,31 +672,36 @@ static void tell_range(const struct telling *t, struct krt_kernel_access *a,
 	t->ask->fn(t->ask->user, a);
 }
 
-static void slot_range(const struct telling *t, const struct krt_flow_slot *s,
+static void slot_range(struct telling *t, const struct krt_flow_slot *s,
 		       const struct krt_flow_range *r)
 {
 	struct krt_kernel_access a = {
 		.base = r->base, .param = s->param, .offset = s->offset, .within = s->size};
-	struct extent x;
+	struct extent x = {0};
 
-	a.from = r->lo;
-	a.end = r->hi;
-	if (is_memory(t, r->base)) {
+	if (is_memory(t, r->base))
 		x = extent_of(t, r->base, r->must);
-		if (x.from < r->hi && r->lo < x.end) {
-			a.from = r->lo > x.from ? r->lo : x.from;
-			a.end = r->hi < x.end ? r->hi : x.end;
-			tell_range(t, &a, r);
+	if (x.from >= r->hi || r->lo >= x.end) { /* a pointer to something beside what is touched */
+		if (!is_memory(t, r->lo))
 			return;
-		}
+		x = extent_of(t, r->lo, r->must);
+		a.base = r->lo;
 	}
-	/* a pointer to something beside what is touched */
-	if (!is_memory(t, r->lo))
-		return;
-	x = extent_of(t, r->lo, r->must);
-	a.base = r->lo;
+	a.from = r->lo > x.from ? r->lo : x.from;
 	a.end = r->hi < x.end ? r->hi : x.end;
-	tell_range(t, &a, r);
+	if (r->must || (r->lo >= x.from && r->hi <= x.end)) {
+		tell_range(t, &a, r);
+		return;
+	}
+	/*
+	 * No kernel reaches beyond its memory: the hull is that of an index which memory
+	 * holds, and tells no more than where it begins.
+	 */
+	a.addr = r->lo >= x.from ? r->lo : a.base;
+	a.know = KRT_KNOW_ROLE;
+	a.pure = true;
+	tell_pointer(t, &a, r->kind);
+	t->role_only = true;
 }
 
 static void slot_role(struct telling *t, const struct krt_flow_slot *s, unsigned kinds)
@@ -912,7 +917,7 @@ static void global_access(struct telling *t, const struct krt_flow_global *g,
 	if (!mem || (g->constant && r->kind != KRT_FLOW_READ))
 		return;
 	a.base = mem->node.key;
-	if (r->whole) { /* its extent is known, if nothing else */
+	if (r->whole || r->hi > mem->size) { /* its extent is known, if nothing else */
 		a.addr = a.from = a.base;
 		a.end = a.base + mem->size;
 		a.len = a.pitch = mem->size;
@@ -926,9 +931,8 @@ static void global_access(struct telling *t, const struct krt_flow_global *g,
 	at.lo += a.base;
 	at.hi += a.base;
 	a.from = at.lo;
-	a.end = r->hi < mem->size ? at.hi : a.base + mem->size;
-	if (a.from < a.end)
-		tell_range(t, &a, &at);
+	a.end = at.hi;
+	tell_range(t, &a, &at);
 }
 
 static void look_at_text(struct telling *t, struct krt_kernel_info *k)

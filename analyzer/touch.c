@@ -810,6 +810,9 @@ void krt_touch_kernel(struct krt_engine *e, struct krt_op_info *op,
 	}
 	p = pattern_of(a);
 	if (a->sure == KRT_SURE_ALL && p.stride <= p.width && s.rows <= KERNEL_ROWS) {
+		/* computed, it stays in the allocation; what was declared is taken as it is */
+		if (a->know == KRT_KNOW_PTX && !a->mem)
+			t.only = krt_mem_at(&e->mem, a->from);
 		krt_touch_shape(e, &t, &s);
 		return;
 	}

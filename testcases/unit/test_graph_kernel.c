@@ -173,7 +173,7 @@ Test(sets, what_a_node_touches)
 	world_close(&w);
 }
 
-/* What may be touched ends with the block that the pointer leads to. */
+/* What is touched ends with the memory that the pointer leads to. */
 Test(sets, cut_to_the_block)
 {
 	const struct krt_gset *s;
@@ -189,9 +189,10 @@ Test(sets, cut_to_the_block)
 	graph_kernel(&b, ROWS_WRITE, 4, DEV + N - 768, 64, 512, 4);
 	instantiate(&w, X1, G1, &b);
 	s = set_of(&w, X1, 0);
-	is_access(s, 1, KRT_ACC_WRITE, KRT_SURE_SOME, DEV + 512, 512);
+	/* a hull that leaves its block is none: only where it begins is known */
+	is_access(s, 1, KRT_ACC_WRITE, KRT_SURE_FROM, DEV + 512, 1);
 	cr_assert(s->access[1].block && s->access[1].block->base == DEV);
-	is_access(set_of(&w, X1, 1), 0, KRT_ACC_WRITE, KRT_SURE_SOME, DEV + 256, 768);
+	is_access(set_of(&w, X1, 1), 0, KRT_ACC_WRITE, KRT_SURE_FROM, DEV + 256, 1);
 	/* to the allocation where it surely happens: that is an error of its own */
 	is_access(set_of(&w, X1, 2), 0, KRT_ACC_WRITE, KRT_SURE_ALL, DEV + 512, N - 512);
 	s = set_of(&w, X1, 3);
