@@ -167,6 +167,7 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 		krt_life_op(e, c);
 		krt_loaded_op(e, c);
 		break;
+	case KRT_OP_LIBRARY_MODULE:
 	case KRT_OP_LINK_ADD:
 	case KRT_OP_LINK_COMPLETE:
 	case KRT_OP_LINK_END:

@@ -737,7 +737,7 @@ struct krt_loaded {
 	struct krt_variable *variables; /* variable.c */
 	UT_hash_handle hh;
 };
-/* A function's kernel, a kernel's library. */
+/* A function's kernel, a kernel's library; the library of a module that the driver made for it. */
 struct krt_func_origin {
 	uint64_t handle, from;
 	UT_hash_handle hh;
@@ -755,6 +755,7 @@ struct krt_link {
 void krt_loaded_op(struct krt_engine *e, const struct krt_call *c);
 /* What the kernel's module was loaded from, as of now; NULL: not known. */
 struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_kernel_info *k);
+/* The load of a module, or of the library that it belongs to. */
 struct krt_loaded *krt_loaded_at(const struct krt_engine *e, uint64_t handle);
 /*
  * The PTX text that the kernel was made from, for a launch on a device; an enum

@@ -115,7 +115,7 @@ static void link_complete(struct krt_engine *e, const struct krt_call *c)
 
 /* --- loads ---------------------------------------------------------------------------- */
 
-struct krt_loaded *krt_loaded_at(const struct krt_engine *e, uint64_t handle)
+static struct krt_loaded *loaded_find(const struct krt_engine *e, uint64_t handle)
 {
 	struct krt_loaded *l;
 
@@ -136,7 +136,7 @@ static void loaded_drop(struct krt_engine *e, struct krt_loaded *l)
 static void load(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_heap *heap = &e->heap;
-	struct krt_loaded *l = krt_loaded_at(e, c->out_handle);
+	struct krt_loaded *l = loaded_find(e, c->out_handle);
 	uint32_t *list = NULL, n = 0, cap = 0;
 	unsigned missing = 0;
 	bool merged = false;
@@ -225,6 +225,14 @@ static void function(struct krt_engine *e, uint64_t handle, uint64_t from)
 		krt_heap_free(heap, o, sizeof(*o));
 }
 
+struct krt_loaded *krt_loaded_at(const struct krt_engine *e, uint64_t handle)
+{
+	struct krt_loaded *l = loaded_find(e, handle);
+	uint64_t from = l ? 0 : origin_of(e, handle);
+
+	return from ? loaded_find(e, from) : l;
+}
+
 struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_kernel_info *k)
 {
 	struct krt_loaded *l = k->module ? krt_loaded_at(e, k->module) : NULL;
@@ -233,7 +241,7 @@ struct krt_loaded *krt_loaded_of(const struct krt_engine *e, const struct krt_ke
 	/* function, its kernel, its library or module */
 	for (unsigned i = 0; !l && i < 2 && at; i++) {
 		at = origin_of(e, at);
-		l = at ? krt_loaded_at(e, at) : NULL;
+		l = at ? loaded_find(e, at) : NULL;
 	}
 	return l;
 }
@@ -263,11 +271,12 @@ void krt_loaded_op(struct krt_engine *e, const struct krt_call *c)
 		break;
 	case KRT_OP_MODULE_UNLOAD:
 	case KRT_OP_LIBRARY_UNLOAD:
-		l = krt_loaded_at(e, c->module);
+		l = loaded_find(e, c->module);
 		if (l)
 			loaded_drop(e, l);
 		break;
 	case KRT_OP_MODULE_FUNCTION:
+	case KRT_OP_LIBRARY_MODULE:
 		function(e, c->out_handle, c->module ? c->module : c->func);
 		break;
 	case KRT_OP_LINK_ADD:

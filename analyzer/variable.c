@@ -231,12 +231,13 @@ void krt_variable_told(struct krt_engine *e, const struct krt_call *c)
 	struct krt_context_info *ctx = krt_call_context(e, c);
 	struct krt_loaded *l = krt_loaded_at(e, c->module);
 	size_t len = c->string.data ? strnlen(c->string.data, c->string.len) : 0;
+	uint64_t handle = l ? l->handle : c->module;
 	struct krt_variable *v = NULL;
 	struct key key = {0};
 
 	/* asked for again and again: one allocation with the module's life */
 	if (!c->out_addr || !c->out_size ||
-	    (m && m->variable && m->handle == c->module && m->size == c->out_size))
+	    (m && m->variable && m->handle == handle && m->size == c->out_size))
 		return;
 	if (l && make_key(&key, ANYWHERE, c->string.data, len)) {
 		v = find(e, l, &key);
@@ -252,7 +253,7 @@ void krt_variable_told(struct krt_engine *e, const struct krt_call *c)
 		c->string.data, len);
 	if (!m)
 		return;
-	m->handle = c->module;
+	m->handle = handle;
 	m->ctx = old ? old->ctx : ctx;
 	if (old)
 		old->alias = true;

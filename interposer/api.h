@@ -61,6 +61,7 @@
 	X(GRAPH_NODE_ENABLE)  /* EXEC, NODE, VALUE */                                       \
 	X(MODULE_LOAD) X(MODULE_UNLOAD) X(LIBRARY_LOAD) X(LIBRARY_UNLOAD) X(MODULE_GLOBAL)  \
 	X(MODULE_FUNCTION)                                                                  \
+	X(LIBRARY_MODULE)     /* OUT_HANDLE: a library's module of the current context */   \
 	X(LINK_ADD)           /* HANDLE, IMAGE and BYTES or IN_STRING */                    \
 	X(LINK_COMPLETE)      /* HANDLE, OUT_ADDR, OUT_SIZE */                              \
 	X(LINK_END)           /* HANDLE: what it made is gone */                            \

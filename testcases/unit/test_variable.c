@@ -235,6 +235,32 @@ Test(variable, that_machine_code_may_use)
 	cr_assert_str_eq(list, "");
 }
 
+/* The runtime asks for the module that a library is in a context. */
+Test(variable, by_the_module_of_a_library)
+{
+	struct krt_mem *a;
+
+	library(0x20);
+	call(&w, cuCtxSetCurrent, A(0xc0));
+	a = of(0x20, 0xc0, VAR("x", .size = 8));
+	call_begin(&w, KRT_API_cuLibraryGetModule, A(0x1000), A(0x20));
+	call_out(&w, 0, 0x30);
+	call_end(&w, 0);
+	told(KRT_API_cuModuleGetGlobal_v2, 0x30, "x", DEV, 8);
+	cr_assert_eq(krt_mem_at(&w.e->mem, DEV)->space, a->space);
+	cr_assert_eq(of(0x30, 0xc0, VAR("x", .size = 8)), krt_mem_at(&w.e->mem, DEV));
+	told(KRT_API_cuLibraryGetGlobal, 0x20, "x", DEV, 8);
+	cr_assert_eq(live(), 2);
+	call(&w, cuLibraryUnload, A(0x20));
+	cr_assert_eq(live(), 0);
+	/* the number again, as a module */
+	load(0x30);
+	cr_assert_not_null(of(0x30, 0xc0, VAR("x", .size = 8)));
+	cr_assert_eq(w.e->loads, 2);
+	call(&w, cuModuleUnload, A(0x30));
+	cr_assert_null(of(0x30, 0xc0, VAR("x", .size = 8)));
+}
+
 Test(variable, go_with_their_context)
 {
 	struct krt_mem *a;
