@@ -31,6 +31,7 @@ struct world {
 	uint64_t ctx;
 	uint32_t stack;
 	uint8_t flags;
+	uint16_t library; /* number of the library call that it is in, 0: none */
 	uint64_t now, took; /* times of the next call: now moves on by took */
 	int rc; /* of the last feed */
 	union {
@@ -62,6 +63,7 @@ static inline void call_begin(struct world *w, enum krt_api_id api, ...)
 	memset(&w->u.call, 0, sizeof(w->u.call));
 	w->u.call.h.kind = KRT_REC_CALL;
 	w->u.call.h.flags = w->flags;
+	w->u.call.h.library = w->library;
 	w->u.call.api = (uint16_t)api;
 	w->u.call.argc = krt_api[api].argc;
 	w->u.call.ctx = w->ctx;
