@@ -236,6 +236,56 @@ static void tensor_line(char *s)
 	t.ntensors++;
 }
 
+/* --- any parameters at all ----------------------------------------------------------------- */
+
+static uint64_t seed = 88172645463325252ull;
+
+static unsigned rnd(unsigned n)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return (unsigned)((seed >> 11) % n);
+}
+
+static void sane(void *user, const struct krt_kernels_access *a)
+{
+	uint64_t rows = a->rows > 1 ? a->rows - 1 : 0, last;
+
+	(void)user;
+	cr_assert(a->base && a->role && a->role < 8);
+	cr_assert_eq(a->sure == KRT_SURE_FROM, a->len == 0);
+	cr_assert(!a->loose || a->sure == KRT_SURE_SOME);
+	cr_assert(!a->stride || a->stride > a->width);
+	cr_assert(!rows || a->pitch >= a->len);
+	cr_assert_not(__builtin_mul_overflow(rows, a->pitch, &last));
+	cr_assert_not(__builtin_add_overflow(last, a->len, &last));
+	cr_assert_not(__builtin_add_overflow(last, a->addr, &last));
+}
+
+/* The same kernel with other numbers: nothing that cannot be comes of it. */
+static void damaged(const struct krt_kernels_line *line, const struct krt_kernels_launch *l)
+{
+	static unsigned char params[PARAMS_MAX];
+	struct krt_kernels_launch other = *l;
+
+	other.params = params;
+	for (unsigned round = 0; round < (RUNNING_ON_VALGRIND ? 1 : 8); round++) {
+		memcpy(params, l->params, l->len);
+		for (unsigned n = rnd(6) + 1; n && l->len > 8; n--) {
+			unsigned at = rnd((unsigned)l->len - 8) & ~3u;
+			uint64_t v = seed >> rnd(64);
+
+			memcpy(params + at, &v, rnd(2) ? 4 : 8);
+		}
+		if (!rnd(3))
+			other.grid[rnd(3)] = rnd(2) ? rnd(1000) : UINT32_MAX;
+		if (!rnd(8))
+			other.len = rnd((unsigned)l->len + 1);
+		krt_kernels_eval(line, &other, sane, NULL);
+	}
+}
+
 static void launch_line(char *s, unsigned times)
 {
 	static unsigned char params[PARAMS_MAX];
@@ -278,6 +328,8 @@ static void launch_line(char *s, unsigned times)
 		       t.k->name);
 	r = line ? krt_kernels_eval(line, &l, judge, NULL) : KRT_KERNELS_NO_LINE;
 	t.launches += times;
+	if (line)
+		damaged(line, &l);
 	if (r == KRT_KERNELS_USELESS)
 		complain("%s: %s:%u: %s", t.k->name, krt_kernels_source(line),
 			 krt_kernels_number(line), krt_kernels_why(line, &l));
