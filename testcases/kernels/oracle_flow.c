@@ -268,7 +268,7 @@ static void whole(struct ranges *r, int b, unsigned kinds)
 static void one_range(void *user, const struct krt_flow_range *g)
 {
 	struct ranges *r = user;
-	uint64_t base = 0, lo, hi, rows = g->rows ? g->rows : 1;
+	uint64_t base = 0, lo, hi, rows = g->rows ? g->rows : 1, start, end;
 	int b = -1;
 
 	if (g->slot != KRT_FLOW_NO_SLOT) {
@@ -295,7 +295,15 @@ static void one_range(void *user, const struct krt_flow_range *g)
 		hi--;
 	if (g->must && g->stride > g->width)
 		oracle_fail("surely touched, with gaps");
-	for (uint64_t k = 0; k < rows && lo + k * g->pitch < hi; k++) {
+	if (lo >= hi)
+		return;
+	start = r->o->buffers[b].base;
+	end = start + r->o->buffers[b].size;
+	if (lo < start || hi > end)
+		r->outside[b] |= g->kind;
+	/* What lies elsewhere need not be looked at. */
+	for (uint64_t k = rows > 1 && lo < start ? (start - lo) / g->pitch : 0;
+	     k < rows && lo + k * g->pitch < hi && lo + k * g->pitch < end; k++) {
 		uint64_t from = lo + k * g->pitch, to = rows > 1 ? from + g->row : hi;
 
 		if (to > hi)
@@ -305,7 +313,9 @@ static void one_range(void *user, const struct krt_flow_range *g)
 		if (!g->stride || g->stride <= g->width)
 			put(r, b, r->may, g->kind, from, to);
 		else
-			for (uint64_t a = from; a < to; a += g->stride)
+			for (uint64_t a = from < start ? from + (start - from) / g->stride * g->stride
+						       : from;
+			     a < to && a < end; a += g->stride)
 				put(r, b, r->may, g->kind, a,
 				    a + g->width < to ? a + g->width : to);
 		if (!g->pitch)
@@ -425,9 +435,9 @@ void oracle_flow_summary(const struct totals *t)
 {
 	printf("; roles: %u right, %u with more than the truth, %u not known; ranges of affine "
 	       "accesses: "
-	       "%u of %u hulls exact, %u to the byte; %u of %u all surely touched",
+	       "%u of %u hulls exact, %u to the byte; %u of %u all surely touched, %u bytes",
 	       t->roles_right, t->roles_wide, t->roles_unknown, t->hull_exact, t->affine,
-	       t->bytes_exact, t->sure, t->together);
+	       t->bytes_exact, t->sure, t->together, t->must);
 	if (t->wide)
 		printf("; %u too wide", t->wide);
 }

@@ -281,13 +281,182 @@ static void other_loop(struct gen *g)
 	g->depth--;
 }
 
+static void touch(struct gen *g, unsigned wide, unsigned off)
+{
+	out(g,
+	    draw(g, 2) ? "st.global.b32 [%%x%u+%u], %%r0;\n" : "ld.global.b32 %%t0, [%%x%u+%u];\n",
+	    wide, off);
+}
+
+/*
+ * Elements from some start on, `step` apart, below a bound: as compilers unroll
+ * such a loop.  A few rounds until the rest is a multiple, then several elements
+ * a round; or the other way round.
+ */
+static void unrolled(struct gen *g)
+{
+	unsigned v = g->regs++, bound = g->regs++, rest = g->regs++, k = g->regs++, x = g->wides++;
+	unsigned p = g->preds++, label = g->labels, log = draw(g, 6), step = 1u << log,
+		 times = draw(g, 2) ? 4 : 2, skip;
+	bool before = draw(g, 2), few = g->depth > 0;
+	const char *base = draw(g, 2) ? "a" : "b";
+
+	g->labels += 6;
+	if (draw(g, 2))
+		out(g, "and.b32 %%r%u, %%r%u, %u;\n", v, draw(g, 2), draw(g, 2) ? step - 1 : 31);
+	else
+		out(g, "min.u32 %%r%u, %%r%u, 100;\n", v, draw(g, v));
+	out(g, "min.s32 %%r%u, %%r%u, %u;\n", bound, draw(g, 3) ? 4 + draw(g, 3) : draw(g, v),
+	    few ? 40 : 400);
+	out(g, "setp.ge.s32 %%p%u, %%r%u, %%r%u;\n@%%p%u bra L%u;\n", p, v, bound, p, label);
+	/* rest: how many rounds there are */
+	out(g, "not.b32 %%r%u, %%r%u;\nadd.s32 %%r%u, %%r%u, %%r%u;\n", rest, v, rest, rest, bound);
+	out(g, "shr.u32 %%r%u, %%r%u, %u;\nadd.s32 %%r%u, %%r%u, 1;\n", rest, rest, log, rest,
+	    rest);
+	out(g, "mul.wide.s32 %%x%u, %%r%u, 4;\nadd.s64 %%x%u, %%x%u, %%%s;\n", x, v, x, x, base);
+	for (unsigned i = 0; i < 2; i++) {
+		if (before == !i) {
+			/* one by one */
+			out(g, "and.b32 %%r%u, %%r%u, %u;\nsetp.eq.s32 %%p%u, %%r%u, 0;\n", k, rest,
+			    times - 1, p, k);
+			out(g, "@%%p%u bra L%u;\nL%u:\n", p, label + 2 * i + 2, label + 2 * i + 1);
+			touch(g, x, 0);
+			out(g, "add.s32 %%r%u, %%r%u, %u;\nadd.s64 %%x%u, %%x%u, %u;\n", v, v, step,
+			    x, x, 4 * step);
+			out(g, "add.s32 %%r%u, %%r%u, -1;\nsetp.ne.s32 %%p%u, %%r%u, 0;\n", k, k, p,
+			    k);
+			out(g, "@%%p%u bra L%u;\n", p, label + 2 * i + 1);
+		} else {
+			out(g, "setp.lt.u32 %%p%u, %%r%u, %u;\n@%%p%u bra L%u;\n", p, rest, times,
+			    p, label + 2 * i + 2);
+			out(g, "and.b32 %%r%u, %%r%u, %d;\nL%u:\n", k, rest, -(int)times,
+			    label + 2 * i + 1);
+			skip = draw(g, 8); /* one of them is left out */
+			for (unsigned q = 0; q < times; q++)
+				if (q != skip)
+					touch(g, x, 4 * step * q);
+			out(g, "add.s32 %%r%u, %%r%u, %u;\nadd.s64 %%x%u, %%x%u, %u;\n", v, v,
+			    times * step, x, x, 4 * times * step);
+			if (draw(g, 2) && before)
+				out(g, "setp.lt.s32 %%p%u, %%r%u, %%r%u;\n", p, v, bound);
+			else
+				out(g, "add.s32 %%r%u, %%r%u, -%u;\nsetp.ne.s32 %%p%u, %%r%u, 0;\n",
+				    k, k, times, p, k);
+			out(g, "@%%p%u bra L%u;\n", p, label + 2 * i + 1);
+		}
+		out(g, "L%u:\n", label + 2 * i + 2);
+	}
+	out(g, "L%u:\n", label);
+}
+
+/* Of 64 bits, of which the low 32 count: the threads of a grid, one by one, as cooperative groups.
+ */
+static void ranked(struct gen *g)
+{
+	unsigned w = g->wides, v = g->regs++, bound = g->regs++, p = g->preds++, label = g->labels;
+	bool end = draw(g, 2);
+
+	g->wides += 4;
+	g->labels += 2;
+	out(g, "min.u32 %%r%u, %%r%u, %u;\n", bound, draw(g, v), RANDOM_WORDS);
+	out(g, "cvt.u64.u32 %%x%u, %%r3;\nmov.u32 %%r%u, %%nctaid.x;\n", w, v);
+	out(g, "mul.lo.s32 %%r%u, %%r%u, %%r2;\ncvt.u64.u32 %%x%u, %%r%u;\n", v, v, w + 1, v);
+	if (end)
+		out(g,
+		    "cvt.u32.u64 %%r%u, %%x%u;\nsetp.ge.s32 %%p%u, %%r%u, %%r%u;\n@%%p%u bra "
+		    "L%u;\n",
+		    v, w, p, v, bound, p, label + 1);
+	out(g, "L%u:\n", label);
+	if (!end)
+		out(g,
+		    "cvt.u32.u64 %%r%u, %%x%u;\nsetp.ge.s32 %%p%u, %%r%u, %%r%u;\n@%%p%u bra "
+		    "L%u;\n",
+		    v, w, p, v, bound, p, label + 1);
+	if (draw(g, 2))
+		out(g, "shl.b64 %%x%u, %%x%u, 32;\nshr.%s64 %%x%u, %%x%u, 30;\n", w + 2, w,
+		    draw(g, 2) ? "s" : "u", w + 2, w + 2);
+	else
+		out(g, "cvt.u32.u64 %%r%u, %%x%u;\nmul.wide.s32 %%x%u, %%r%u, 4;\n", v, w, w + 2,
+		    v);
+	out(g, "add.s64 %%x%u, %%x%u, %%%s;\n", w + 2, w + 2, draw(g, 2) ? "a" : "b");
+	touch(g, w + 2, 0);
+	out(g, "cvt.s64.s32 %%x%u, %%x%u;\nadd.s64 %%x%u, %%x%u, %%x%u;\n", w + 3, w, w, w + 3,
+	    w + 1);
+	if (end)
+		out(g,
+		    "cvt.u32.u64 %%r%u, %%x%u;\nsetp.lt.s32 %%p%u, %%r%u, %%r%u;\n@%%p%u bra "
+		    "L%u;\n",
+		    v, w, p, v, bound, p, label);
+	else
+		out(g, "bra L%u;\n", label);
+	out(g, "L%u:\n", label + 1);
+}
+
+/* A vector copied to shared memory, all of it, some of it, or none. */
+static void copied(struct gen *g)
+{
+	unsigned from = reg(g), much = reg(g), i = g->regs++, size = g->regs++, p;
+	unsigned x = g->wides++, full = draw(g, 2) ? 16 : 4;
+
+	out(g, "and.b32 %%r%u, %%r%u, %u;\n", i, from, RANDOM_WORDS / 4 - 1);
+	out(g, "mul.wide.u32 %%x%u, %%r%u, 16;\nadd.s64 %%x%u, %%x%u, %%%s;\n", x, i, x, x,
+	    draw(g, 2) ? "a" : "b");
+	out(g, "mov.u32 %%r%u, %%laneid;\n", size);
+	p = predicate(g);
+	switch (draw(g, 4)) {
+	case 0:
+		out(g, "cp.async.ca.shared.global [stage], [%%x%u], %u, %%p%u;\n", x, full, p);
+		break;
+	case 1:
+		out(g, "selp.b32 %%r%u, %u, 0, %%p%u;\n", size, full, p);
+		out(g, "cp.async.ca.shared.global [stage], [%%x%u], %u, %%r%u;\n", x, full, size);
+		break;
+	case 2:
+		out(g, "min.u32 %%r%u, %%r%u, %u;\n", size, much, full);
+		out(g, "cp.async.ca.shared.global [stage], [%%x%u], %u, %%r%u;\n", x, full, size);
+		break;
+	default:
+		out(g, "@%%p%u cp.async.ca.shared.global [stage], [%%x%u], %u;\n", p, x, full);
+		break;
+	}
+	out(g, "mov.u32 %%r%u, %%laneid;\n", size);
+}
+
+/* Conditions of other sorts: of both being 0, of constants, and what never happens. */
+static void condition(struct gen *g)
+{
+	unsigned a = reg(g), b = reg(g), v = g->regs++, p = g->preds++, label = g->labels++;
+
+	switch (draw(g, 4)) {
+	case 0:
+		out(g, "or.b32 %%r%u, %%r%u, %%r%u;\nsetp.%s.s32 %%p%u, %%r%u, 0;\n", v, a, b,
+		    draw(g, 2) ? "ne" : "eq", p, v);
+		break;
+	case 1:
+		out(g, "mov.pred %%p%u, %d;\nmov.u32 %%r%u, %%laneid;\n", p, -(int)draw(g, 2), v);
+		break;
+	case 2:
+		out(g, "setp.gt.u32 %%p%u, %%r0, 5000;\n@%%p%u trap;\nmov.u32 %%r%u, 1;\n", p, p,
+		    v);
+		break;
+	default:
+		out(g, "shl.b32 %%r%u, %%r%u, 2;\nxor.b32 %%r%u, %%r%u, -4;\n", v, a, v, v);
+		out(g, "setp.gt.s32 %%p%u, %%r%u, -40;\n", p, v);
+		break;
+	}
+	out(g, "@%%p%u bra L%u;\n", p, label);
+	access(g);
+	out(g, "L%u:\n", label);
+	g->regs = v + 1;
+}
+
 static void statements(struct gen *g, unsigned n)
 {
 	unsigned regs, label, v, p, bound;
 
 	while (n-- && g->len < MAX_TEXT / 2) {
 		g->most = g->regs > g->most ? g->regs : g->most;
-		switch (draw(g, g->depth < 3 ? 10 : 6)) {
+		switch (draw(g, g->depth < 3 ? 14 : 6)) {
 		case 0:
 		case 1:
 		case 2:
@@ -343,6 +512,18 @@ static void statements(struct gen *g, unsigned n)
 		case 8:
 			other_loop(g);
 			break;
+		case 9:
+			unrolled(g);
+			break;
+		case 10:
+			ranked(g);
+			break;
+		case 11:
+			copied(g);
+			break;
+		case 12:
+			condition(g);
+			break;
 		default: /* an early end */
 			if (g->depth || draw(g, 3))
 				break;
@@ -368,7 +549,7 @@ char *oracle_random_ptx(uint64_t seed)
 		"pm,\n"
 		"\t.param .u32 pk)\n{\n"
 		".reg .b32 %%r<%u>;\n.reg .b32 %%t<4>;\n.reg .b64 %%x<%u>;\n.reg .b64 %%a, %%b;\n"
-		".reg .pred %%p<%u>;\n"
+		".reg .pred %%p<%u>;\n.shared .align 16 .b8 stage[16];\n"
 		"ld.param.u64 %%a, [pa];\nld.param.u64 %%b, [pb];\n"
 		"mov.u32 %%r0, %%tid.x;\nmov.u32 %%r1, %%ctaid.x;\nmov.u32 %%r2, %%ntid.x;\n"
 		"mad.lo.s32 %%r3, %%r1, %%r2, %%r0;\nld.param.u32 %%r4, [pn];\n"
