@@ -907,6 +907,37 @@ static void slot_through(struct telling *t, const struct krt_flow_info *info, ui
 	table_from(t, &a, word_at(t->p, s->at), &budget);
 }
 
+/* The same of a variable of the module: a table in constant memory, say. */
+static void global_through(struct telling *t, const struct krt_flow_info *info, uint32_t index,
+			   const struct eval *v)
+{
+	const struct krt_flow_global *g = &info->globals[index];
+	const struct krt_mem *mem = krt_variable(t->e, t->k, t->ask->ctx, g);
+	struct krt_kernel_access a = {.know = KRT_KNOW_ROLE};
+	unsigned budget = TABLE_MAX;
+	uint8_t told = g->rest;
+
+	t->role_only = true;
+	for (uint32_t k = 0; v && mem && !(g->role & ~KRT_FLOW_READ) && k < info->nloads; k++) {
+		const struct krt_flow_load *load = &info->loads[k];
+
+		for (uint32_t i = 0; load->slot == KRT_FLOW_NO_SLOT && load->global == index && i < v->n; i++) {
+			struct krt_flow_range r = v->range[i];
+			struct places places = {&r, load};
+
+			if (r.slot != KRT_FLOW_NO_SLOT || r.global != index || r.site != load->site ||
+			    r.whole || r.hi > mem->size)
+				continue;
+			r.lo += mem->node.key;
+			r.hi += mem->node.key;
+			table(t, &a, r.lo, r.hi, &places, load->role, &budget);
+			told |= load->role;
+		}
+	}
+	if (g->rest || g->through & ~told)
+		unknown_word(t, g->rest | (g->through & (uint8_t)~told));
+}
+
 static void global_access(struct telling *t, const struct krt_flow_global *g,
 			  const struct krt_flow_range *r)
 {
@@ -961,6 +992,9 @@ static bool by_text(struct telling *t, struct krt_kernel_info *k)
 	for (uint32_t i = 0; i < info->nslots; i++)
 		if (info->slots[i].through)
 			slot_through(t, info, i, v && v->good ? v : NULL);
+	for (uint32_t i = 0; i < info->nglobals; i++)
+		if (info->globals[i].through)
+			global_through(t, info, i, v && v->good ? v : NULL);
 	for (uint32_t i = 0; v && v->good && i < v->n; i++) {
 		const struct krt_flow_range *r = &v->range[i];
 
@@ -979,9 +1013,6 @@ static bool by_text(struct telling *t, struct krt_kernel_info *k)
 		else if (v && !v->good && s->role)
 			slot_role(t, s, s->role);
 	}
-	for (uint32_t i = 0; i < info->nglobals; i++)
-		if (info->globals[i].through)
-			unknown_word(t, info->globals[i].through);
 	/* of live textures; what is written through a surface is not told */
 	t->ask->opaque |= (info->flags & KRT_FLOW_TEXTURES) != 0;
 	if (info->any) {
