@@ -257,6 +257,59 @@ static void never_touched_freed()
 	unused<<<1, B, 0, s[1]>>>(x, b);
 	CHECK(cudaFreeAsync(x, s[0]));
 }
+/* cudaMemcpyToSymbolAsync while a kernel reads the symbol */
+static void symbol_copy()
+{
+	use_table<<<16, 256, 0, s[0]>>>(a);
+	edge();
+	CHECK(cudaMemcpyToSymbolAsync(table, b, sizeof(table), 0, cudaMemcpyDeviceToDevice, s[1]));
+}
+
+__managed__ int shared_total;
+__global__ void set_shared(int v) { shared_total = v; }
+static void managed() { set_shared<<<1, 1, 0, s[0]>>>(1); edge(); set_shared<<<1, 1, 0, s[1]>>>(2); }
+
+/* The parameters hold numbers of objects, not the address. */
+__global__ void sample(cudaTextureObject_t t, float *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+	if (i < n)
+		out[i] = tex1Dfetch<float>(t, i);
+}
+static cudaTextureObject_t texture(float *data)
+{
+	cudaResourceDesc what = {};
+	cudaTextureDesc how = {};
+	cudaTextureObject_t t;
+
+	what.resType = cudaResourceTypeLinear;
+	what.res.linear.devPtr = data;
+	what.res.linear.desc = cudaCreateChannelDesc<float>();
+	what.res.linear.sizeInBytes = N * 4;
+	CHECK(cudaCreateTextureObject(&t, &what, &how, NULL));
+	return t;
+}
+static void textures() { sample<<<G, B, 0, s[0]>>>(texture(a), b, N); edge(); fill<<<G, B, 0, s[1]>>>(a, N, 3); }
+static void textures_read() { sample<<<G, B, 0, s[0]>>>(texture(a), b, N); sample<<<G, B, 0, s[1]>>>(texture(a), c, N); }
+
+__global__ void draw(cudaSurfaceObject_t t, float v) { surf2Dwrite(v, t, threadIdx.x * 4, blockIdx.x); }
+static void surfaces()
+{
+	cudaChannelFormatDesc of = cudaCreateChannelDesc<float>();
+	cudaResourceDesc what = {};
+	cudaSurfaceObject_t t;
+	cudaArray_t image;
+
+	CHECK(cudaMallocArray(&image, &of, 256, 64, cudaArraySurfaceLoadStore));
+	what.resType = cudaResourceTypeArray;
+	what.res.array.array = image;
+	CHECK(cudaCreateSurfaceObject(&t, &what));
+	draw<<<64, 256, 0, s[0]>>>(t, 1);
+	edge();
+	CHECK(cudaMemcpy2DFromArrayAsync(a, 1024, image, 0, 0, 1024, 64, cudaMemcpyDeviceToDevice, s[1]));
+}
+
 static void variables_read() { use_table<<<16, 256, 0, s[0]>>>(a); use_table<<<16, 256, 0, s[1]>>>(b); }
 
 static const struct {
@@ -268,7 +321,7 @@ static const struct {
 	CASE(structs), CASE(templates), CASE(lambdas), CASE(functors), CASE(variables), CASE(tables), CASE(freed),
 	CASE(weights), CASE(weights_struct), CASE(halves), CASE(halves_guarded), CASE(even_odd), CASE(halves_copied),
 	CASE(tables_apart), CASE(atomics), CASE(nothing), CASE(never_touched), CASE(never_touched_freed),
-	CASE(variables_read),
+	CASE(variables_read), CASE(symbol_copy), CASE(managed), CASE(textures), CASE(textures_read), CASE(surfaces),
 };
 
 int main(int argc, char **argv)

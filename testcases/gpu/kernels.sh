@@ -73,10 +73,14 @@ race templates KRT-RACE-RAW/error/certain
 race lambdas KRT-RACE-RAW/error/certain
 race functors KRT-RACE-RAW/error/certain
 race variables KRT-RACE-RAW/error/certain
+race symbol_copy KRT-RACE-WAR/error/certain
+race managed KRT-RACE-WAW/error/certain
+race textures KRT-RACE-WAR/warning/likely
+race surfaces KRT-RACE-RAW/warning/likely
 race tables KRT-RACE-WAW
 race freed KRT-FREE-IN-USE/error/certain
 for c in weights weights_struct halves halves_guarded even_odd halves_copied tables_apart atomics nothing \
-	never_touched never_touched_freed variables_read; do
+	never_touched never_touched_freed variables_read textures_read; do
 	t "nvcc: $c" $S -- "$P" $c
 done
 
