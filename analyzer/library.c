@@ -163,7 +163,7 @@ static bool plan_call(struct krt_engine *e, const struct krt_lib_fn *f, const ui
 void krt_library_op(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_lane *lane = krt_call_lane(e, c->lane);
-	uint64_t words[KRT_LIB_MAX_WORDS], id = c->number[0];
+	uint64_t words[KRT_LIB_MAX_WORDS] = {0}, id = c->number[0];
 	const struct krt_library_plan *p = NULL;
 	const struct krt_lib_fn *f;
 	struct krt_library_lane *l;
@@ -175,11 +175,12 @@ void krt_library_op(struct krt_engine *e, const struct krt_call *c)
 		return;
 	f = &krt_lib_fn[id];
 	n = f->argc + krt_lib_words(f);
-	if (!c->handles.data || c->handles.len < n * sizeof(*words)) {
+	if (c->handles.len < f->argc * sizeof(*words) || c->handles.len > n * sizeof(*words)) {
 		e->malformed++;
 		return;
 	}
-	memcpy(words, c->handles.data, n * sizeof(*words));
+	if (c->handles.data) /* what is not there at the end is zero */
+		memcpy(words, c->handles.data, c->handles.len);
 	if (plan_call(e, f, words, words + f->argc))
 		return;
 	if (!lane->library)

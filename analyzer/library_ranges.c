@@ -333,20 +333,15 @@ static enum scalar scalar(const struct telling *t, unsigned word, unsigned host,
 	return is_zero(&t->in->words[word], bytes, pair) ? SCALAR_ZERO : SCALAR_NOT_ZERO;
 }
 
-static bool is_pair(uint64_t type)
-{
-	return (type >= 4 && type <= 7) || (type >= 8 && type <= 27 && type & 1);
-}
-
 static bool scalar_pair(const struct telling *t)
 {
 	if (t->f->flags & KRT_LIB_REAL)
 		return false;
 	if (arg(t, KRT_LR_TYPES, UINT64_MAX) != UINT64_MAX)
-		return is_pair(arg(t, KRT_LR_TYPES, 0));
+		return krt_lib_type_complex(arg(t, KRT_LR_TYPES, 0));
 	if (arg(t, KRT_LR_COMPUTE, UINT64_MAX) != UINT64_MAX)
-		return is_pair(arg(t, KRT_LR_TYPEC, t->f->type));
-	return is_pair(t->f->type);
+		return krt_lib_type_complex(arg(t, KRT_LR_TYPEC, t->f->type));
+	return krt_lib_type_complex(t->f->type);
 }
 
 /* --- cuBLAS ------------------------------------------------------------------------------ */
@@ -636,10 +631,6 @@ static void lt_vector(const struct telling *t, uint64_t addr, uint64_t n, uint64
 	tell_nest(t, addr, &s, kind, KRT_SURE_ALL);
 }
 
-/* cublasLtEpilogue_t is made of bits. */
-enum { EPI_RELU = 2, EPI_BIAS = 4, EPI_DRELU = 8, EPI_BGRAD = 16, EPI_GELU = 32, EPI_DGELU = 64, EPI_AUX = 128,
-       EPI_BGRADA = 256, EPI_BGRADB = 512 };
-
 static void lt_epilogue(const struct telling *t)
 {
 	const uint64_t *w = t->in->words, *d = layout(t, 3);
@@ -647,20 +638,20 @@ static void lt_epilogue(const struct telling *t)
 	uint64_t aux = said(w[KRT_LD_WORD(AUX)], 0), type = d[KRT_LT_TYPE], bits;
 	uint64_t m = d[KRT_LT_ROWS], n = d[KRT_LT_COLS], ld = said(w[KRT_LD_WORD(AUX_LD)], 0);
 	uint64_t stride = said(w[KRT_LD_WORD(AUX_STRIDE)], 0), batch = said(d[KRT_LT_BATCH], 1);
-	bool writes = epilogue & (EPI_BGRAD | EPI_BGRADA | EPI_BGRADB);
+	bool writes = epilogue & (KRT_EPI_BGRAD | KRT_EPI_BGRADA | KRT_EPI_BGRADB);
 	struct nest s;
 
 	/* the type of a bias that nobody told depends on more than can be seen for types of 8 bits */
 	bits = (uint32_t)w[KRT_LD_WORD(BIAS_TYPE)] == UINT32_MAX
 		       ? (krt_lib_type_bits(type) > 8 ? krt_lib_type_bits(type) : 0)
 		       : krt_lib_type_bits(w[KRT_LD_WORD(BIAS_TYPE)]);
-	if (bias && (epilogue & EPI_BIAS || writes))
-		lt_vector(t, bias, epilogue & EPI_BGRADB ? n : m, bits, said(w[KRT_LD_WORD(BIAS_STRIDE)], 0),
+	if (bias && (epilogue & KRT_EPI_BIAS || writes))
+		lt_vector(t, bias, epilogue & KRT_EPI_BGRADB ? n : m, bits, said(w[KRT_LD_WORD(BIAS_STRIDE)], 0),
 			  writes ? KRT_ACC_WRITE : KRT_ACC_READ);
-	if (!aux || !(epilogue & EPI_AUX) || m > DIM_MAX || n > DIM_MAX || ld > DIM_MAX ||
+	if (!aux || !(epilogue & KRT_EPI_AUX) || m > DIM_MAX || n > DIM_MAX || ld > DIM_MAX ||
 	    stride > DIM_MAX || batch > DIM_MAX)
 		return;
-	if (epilogue & (EPI_RELU | EPI_DRELU)) { /* a bit an element */
+	if (epilogue & (KRT_EPI_RELU | KRT_EPI_DRELU)) { /* a bit an element */
 		bits = 1;
 	} else {
 		bits = (uint32_t)w[KRT_LD_WORD(AUX_TYPE)] == UINT32_MAX
@@ -668,13 +659,13 @@ static void lt_epilogue(const struct telling *t)
 			       : krt_lib_type_bits(w[KRT_LD_WORD(AUX_TYPE)]);
 	}
 	if (!bits || ld * bits % 8 || stride * bits % 8 || d[KRT_LT_ORDER]) {
-		tell_from(t, aux, epilogue & (EPI_DRELU | EPI_DGELU) ? KRT_ACC_READ : KRT_ACC_WRITE);
+		tell_from(t, aux, epilogue & (KRT_EPI_DRELU | KRT_EPI_DGELU) ? KRT_ACC_READ : KRT_ACC_WRITE);
 		return;
 	}
 	nest_begin(&s, (m * bits + 7) / 8);
 	nest_add(&s, n, (int64_t)(ld * bits / 8));
 	nest_add(&s, batch, (int64_t)(stride * bits / 8));
-	tell_nest(t, aux, &s, epilogue & (EPI_DRELU | EPI_DGELU) ? KRT_ACC_READ : KRT_ACC_WRITE, KRT_SURE_ALL);
+	tell_nest(t, aux, &s, epilogue & (KRT_EPI_DRELU | KRT_EPI_DGELU) ? KRT_ACC_READ : KRT_ACC_WRITE, KRT_SURE_ALL);
 }
 
 /* Scales of 32 bits, or of many where the mode says so. */
@@ -691,8 +682,8 @@ static bool lt_matmul(const struct telling *t)
 {
 	const uint64_t *w = t->in->words;
 	uint64_t type = w[KRT_LD_WORD(SCALE_TYPE)], bytes = krt_lib_type_bits(type) / 8;
-	enum scalar alpha = scalar(t, KRT_BLAS_ALPHA, KRT_BLAS_ALPHA_HOST, (unsigned)bytes, is_pair(type));
-	enum scalar beta = scalar(t, KRT_BLAS_BETA, KRT_BLAS_BETA_HOST, (unsigned)bytes, is_pair(type));
+	enum scalar alpha = scalar(t, KRT_BLAS_ALPHA, KRT_BLAS_ALPHA_HOST, (unsigned)bytes, krt_lib_type_complex(type));
+	enum scalar beta = scalar(t, KRT_BLAS_BETA, KRT_BLAS_BETA_HOST, (unsigned)bytes, krt_lib_type_complex(type));
 	uint64_t mode = w[KRT_BLAS_MODE], addr[4];
 	bool any = alpha != SCALAR_ZERO;
 
@@ -861,8 +852,8 @@ struct krt_fft_plan krt_library_plan(const struct krt_lib_fn *f, const uint64_t 
 
 		p.in.bits = krt_lib_type_bits(in);
 		p.out.bits = krt_lib_type_bits(out);
-		p.in.real = !is_pair(in) && is_pair(out);
-		p.out.real = is_pair(in) && !is_pair(out);
+		p.in.real = !krt_lib_type_complex(in) && krt_lib_type_complex(out);
+		p.out.real = krt_lib_type_complex(in) && !krt_lib_type_complex(out);
 	} else {
 		fft_types(&p, krt_lib_arg(f, args, KRT_LR_FTYPE, 0));
 		p.in.real = p.in.bits < p.out.bits;

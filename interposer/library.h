@@ -142,6 +142,7 @@ uint64_t krt_tables_hash(void);
 
 /* Bits of an element of a cudaDataType, of an ncclDataType_t; 0: not known. */
 unsigned krt_lib_type_bits(uint64_t type);
+int krt_lib_type_complex(uint64_t type);
 unsigned krt_nccl_type_bits(uint64_t type);
 /* Bytes of alpha and beta: the scale type that belongs to a compute type; 0: not known. */
 unsigned krt_lib_scalar_bytes(const struct krt_lib_fn *f, const uint64_t *args);
@@ -150,7 +151,8 @@ uint64_t krt_lib_arg(const struct krt_lib_fn *f, const uint64_t *args, enum krt_
 
 /*
  * A record: the arguments as they were passed, the group (NCCL: which group of
- * the thread the call is of, 0: none), then by library the words below.
+ * the thread the call is of, 0: none), then by library the words below.  Zeros at
+ * the end are left out.
  */
 enum krt_lib_blas_word {
 	KRT_LIB_GROUP,
@@ -171,31 +173,58 @@ enum krt_blas_mode {
 	KRT_BLAS_BETA_ZERO = 1 << 5,
 };
 
-/* What a matrix layout and a matmul descriptor of cublasLt are asked: name, number, bytes. */
+/*
+ * What a matrix layout and a matmul descriptor of cublasLt are asked: name, number,
+ * bytes, and when (enum krt_lt_when; later ones depend on the answers to earlier ones).
+ */
 #define KRT_LT_LAYOUT(X)                                                                    \
-	X(TYPE, 0, 4) X(ORDER, 1, 4) X(ROWS, 2, 8) X(COLS, 3, 8) X(LD, 4, 8)                \
-	X(BATCH, 5, 4) X(STRIDE, 6, 8) X(PLANE, 7, 8) X(BATCH_MODE, 8, 4)
+	X(TYPE, 0, 4, ALWAYS) X(ORDER, 1, 4, ALWAYS) X(ROWS, 2, 8, ALWAYS)                  \
+	X(COLS, 3, 8, ALWAYS) X(LD, 4, 8, ALWAYS) X(BATCH, 5, 4, ALWAYS)                    \
+	X(STRIDE, 6, 8, BATCH) X(PLANE, 7, 8, COMPLEX) X(BATCH_MODE, 8, 4, ALWAYS)
 #define KRT_LT_DESC(X)                                                                      \
-	X(COMPUTE, 0, 4) X(SCALE_TYPE, 1, 4) X(POINTER_MODE, 2, 4) X(EPILOGUE, 7, 4) X(BIAS, 8, 8)         \
-	X(BIAS_STRIDE, 10, 8) X(AUX, 11, 8) X(AUX_LD, 12, 8) X(AUX_STRIDE, 13, 8)           \
-	X(ALPHA_STRIDE, 14, 8) X(A_SCALE, 17, 8) X(B_SCALE, 18, 8) X(C_SCALE, 19, 8)        \
-	X(D_SCALE, 20, 8) X(AMAX_D, 21, 8) X(AUX_TYPE, 22, 4) X(AUX_SCALE, 23, 8)           \
-	X(AMAX_AUX, 24, 8) X(BIAS_TYPE, 26, 4) X(A_SCALE_MODE, 31, 4)                       \
-	X(B_SCALE_MODE, 32, 4) X(C_SCALE_MODE, 33, 4) X(D_SCALE_MODE, 34, 4)                \
-	X(D_OUT_SCALE, 36, 8)
+	X(SCALE_TYPE, 1, 4, ALWAYS) X(POINTER_MODE, 2, 4, ALWAYS) X(EPILOGUE, 7, 4, ALWAYS) \
+	X(BIAS, 8, 8, BIAS) X(BIAS_STRIDE, 10, 8, BIAS) X(BIAS_TYPE, 26, 4, BIAS)           \
+	X(AUX, 11, 8, AUX) X(AUX_LD, 12, 8, AUX) X(AUX_STRIDE, 13, 8, AUX)                  \
+	X(AUX_TYPE, 22, 4, AUX) X(AUX_SCALE, 23, 8, AUX) X(AMAX_AUX, 24, 8, AUX)            \
+	X(ALPHA_STRIDE, 14, 8, VECTOR)                                                      \
+	X(A_SCALE, 17, 8, NARROW) X(B_SCALE, 18, 8, NARROW) X(C_SCALE, 19, 8, NARROW)       \
+	X(D_SCALE, 20, 8, NARROW) X(AMAX_D, 21, 8, NARROW) X(A_SCALE_MODE, 31, 4, NARROW)   \
+	X(B_SCALE_MODE, 32, 4, NARROW) X(C_SCALE_MODE, 33, 4, NARROW)                       \
+	X(D_SCALE_MODE, 34, 4, NARROW) X(D_OUT_SCALE, 36, 8, NARROW)
+enum krt_lt_when {
+	KRT_LT_IF_ALWAYS = 1 << 0,
+	KRT_LT_IF_BATCH = 1 << 1,   /* there are several matrices */
+	KRT_LT_IF_COMPLEX = 1 << 2, /* its parts may lie in planes */
+	KRT_LT_IF_BIAS = 1 << 3,    /* the epilogue has one, or its gradient */
+	KRT_LT_IF_AUX = 1 << 4,     /* the epilogue has a matrix of its own */
+	KRT_LT_IF_VECTOR = 1 << 5,  /* alpha is one */
+	KRT_LT_IF_NARROW = 1 << 6,  /* some matrix has elements of 8 bits at most: they have scales */
+};
+/* cublasLtEpilogue_t is made of bits. */
+enum krt_lt_epilogue {
+	KRT_EPI_RELU = 2,
+	KRT_EPI_BIAS = 4,
+	KRT_EPI_DRELU = 8,
+	KRT_EPI_BGRAD = 16,
+	KRT_EPI_GELU = 32,
+	KRT_EPI_DGELU = 64,
+	KRT_EPI_AUX = 128,
+	KRT_EPI_BGRADA = 256,
+	KRT_EPI_BGRADB = 512,
+};
 enum krt_lt_layout_word {
-#define X(name, number, bytes) KRT_LT_##name,
+#define X(name, number, bytes, when) KRT_LT_##name,
 	KRT_LT_LAYOUT(X)
 #undef X
 	KRT_NR_LT_LAYOUT
 };
 enum krt_lt_desc_word {
-#define X(name, number, bytes) KRT_LD_##name,
+#define X(name, number, bytes, when) KRT_LD_##name,
 	KRT_LT_DESC(X)
 #undef X
 	KRT_NR_LT_DESC
 };
-#define KRT_LT_UNSAID UINT64_MAX /* the library does not know the attribute */
+#define KRT_LT_UNSAID UINT64_MAX /* the library does not know the attribute; 0: it was not asked */
 /* Behind the words of cuBLAS: layouts of A, B, C, D, then the descriptor. */
 #define KRT_LT_WORD(operand, name) (KRT_NR_BLAS_WORDS + (operand) * KRT_NR_LT_LAYOUT + KRT_LT_##name)
 #define KRT_LD_WORD(name)          (KRT_NR_BLAS_WORDS + 4 * KRT_NR_LT_LAYOUT + KRT_LD_##name)

@@ -85,40 +85,69 @@ static void blas_words(const struct krt_library_call *c, const struct krt_lib_fn
 	}
 }
 
-struct attribute {
-	uint8_t number, bytes;
-};
-
 typedef int ask_attribute(uint64_t object, int attr, void *buf, size_t bytes, size_t *written);
 
-static void ask_attributes(ask_attribute *ask, uint64_t object, const struct attribute *a, unsigned n, uint64_t *w)
+static uint64_t answer(ask_attribute *ask, uint64_t object, int number, unsigned bytes)
 {
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t v = 0;
-		size_t written = 0;
+	size_t written = 0;
+	uint64_t v = 0;
 
-		w[i] = ask && object && !ask(object, a[i].number, &v, a[i].bytes, &written) ? v : KRT_LT_UNSAID;
+	return ask && object && !ask(object, number, &v, bytes, &written) ? v : KRT_LT_UNSAID;
+}
+
+/* Returns what is known of the matrix, for the descriptor's questions. */
+static unsigned layout_words(ask_attribute *ask, uint64_t layout, uint64_t *w)
+{
+	unsigned when = KRT_LT_IF_ALWAYS, bits;
+
+#define X(name, number, bytes, cond)                                                        \
+	if (when & KRT_LT_IF_##cond)                                                        \
+		w[KRT_LT_##name] = answer(ask, layout, number, bytes);                      \
+	if (KRT_LT_##name == KRT_LT_TYPE && krt_lib_type_complex(w[KRT_LT_TYPE]))           \
+		when |= KRT_LT_IF_COMPLEX;                                                  \
+	if (KRT_LT_##name == KRT_LT_BATCH && w[KRT_LT_BATCH] > 1)                           \
+		when |= KRT_LT_IF_BATCH;
+	KRT_LT_LAYOUT(X)
+#undef X
+	bits = krt_lib_type_bits(w[KRT_LT_TYPE]);
+	return bits <= 8 && w[KRT_LT_TYPE] != KRT_LT_UNSAID ? KRT_LT_IF_NARROW : 0;
+}
+
+static void desc_words(ask_attribute *ask, uint64_t desc, unsigned when, uint64_t *w)
+{
+	when |= KRT_LT_IF_ALWAYS;
+#define X(name, number, bytes, cond)                                                        \
+	if (when & KRT_LT_IF_##cond)                                                        \
+		w[KRT_LD_##name] = answer(ask, desc, number, bytes);                        \
+	if (KRT_LD_##name == KRT_LD_POINTER_MODE && w[KRT_LD_POINTER_MODE] > 1)             \
+		when |= KRT_LT_IF_VECTOR;                                                   \
+	if (KRT_LD_##name == KRT_LD_EPILOGUE && w[KRT_LD_EPILOGUE] != KRT_LT_UNSAID) {      \
+		if (w[KRT_LD_EPILOGUE] & (KRT_EPI_BIAS | KRT_EPI_BGRAD | KRT_EPI_BGRADA | KRT_EPI_BGRADB)) \
+			when |= KRT_LT_IF_BIAS;                                             \
+		if (w[KRT_LD_EPILOGUE] & KRT_EPI_AUX)                                       \
+			when |= KRT_LT_IF_AUX;                                              \
 	}
+	KRT_LT_DESC(X)
+#undef X
 }
 
 static void lt_words(const struct krt_library_call *c, const struct krt_lib_fn *f, uint64_t *w)
 {
-	static const struct attribute layout[] = {
-#define X(name, number, bytes) { number, bytes },
-		KRT_LT_LAYOUT(X)
-	}, desc[] = {
-		KRT_LT_DESC(X)
-#undef X
-	};
 	ask_attribute *of_layout = (ask_attribute *)krt_library_sibling(KRT_LIB_FN_cublasLtMatrixLayoutGetAttribute, c->fn);
 	ask_attribute *of_desc = (ask_attribute *)krt_library_sibling(KRT_LIB_FN_cublasLtMatmulDescGetAttribute, c->fn);
-	unsigned bytes;
+	uint64_t *layouts = &w[KRT_NR_BLAS_WORDS];
+	unsigned bytes, when = 0;
 
-	for (unsigned i = 0; i < 4; i++)
-		ask_attributes(of_layout, krt_lib_arg(f, c->args, KRT_LR_LAYOUTA + i, 0), layout, KRT_NR_LT_LAYOUT,
-			       &w[KRT_NR_BLAS_WORDS + i * KRT_NR_LT_LAYOUT]);
-	ask_attributes(of_desc, krt_lib_arg(f, c->args, KRT_LR_DESC, 0), desc, KRT_NR_LT_DESC,
-		       &w[KRT_NR_BLAS_WORDS + 4 * KRT_NR_LT_LAYOUT]);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t l = krt_lib_arg(f, c->args, KRT_LR_LAYOUTA + i, 0);
+
+		if (i == 3 && l == krt_lib_arg(f, c->args, KRT_LR_LAYOUTC, 0)) /* most often it is */
+			memcpy(layouts + 3 * KRT_NR_LT_LAYOUT, layouts + 2 * KRT_NR_LT_LAYOUT,
+			       KRT_NR_LT_LAYOUT * sizeof *layouts);
+		else
+			when |= layout_words(of_layout, l, layouts + i * KRT_NR_LT_LAYOUT);
+	}
+	desc_words(of_desc, krt_lib_arg(f, c->args, KRT_LR_DESC, 0), when, layouts + 4 * KRT_NR_LT_LAYOUT);
 	bytes = krt_lib_type_bits(w[KRT_LD_WORD(SCALE_TYPE)]) / 8;
 	switch (w[KRT_LD_WORD(POINTER_MODE)]) { /* cublasLtPointerMode_t */
 	case 0:
@@ -199,7 +228,7 @@ static bool record(const struct krt_library_call *c, const struct krt_lib_fn *f,
 {
 	uint64_t words[KRT_LIB_MAX_WORDS], *w = words + f->argc;
 	unsigned n = f->argc + krt_lib_words(f);
-	uint64_t args[] = { c->id, n, (uintptr_t)words };
+	uint64_t args[] = { c->id, 0, (uintptr_t)words };
 
 	memcpy(words, c->args, f->argc * sizeof *words);
 	memset(w, 0, (n - f->argc) * sizeof *words);
@@ -220,6 +249,9 @@ static bool record(const struct krt_library_call *c, const struct krt_lib_fn *f,
 	case KRT_NR_LIBRARIES:
 		break;
 	}
+	while (n > f->argc && !words[n - 1]) /* zeros at the end go without saying */
+		n--;
+	args[1] = n;
 	return krt_record_inside(KRT_API_library_call, args);
 }
 

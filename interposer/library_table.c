@@ -78,7 +78,7 @@ uint64_t krt_lib_arg(const struct krt_lib_fn *f, const uint64_t *args, enum krt_
 	return absent;
 }
 
-static int complex_type(uint64_t type)
+int krt_lib_type_complex(uint64_t type)
 {
 	return (type >= 4 && type <= 7) || (type >= 8 && type <= 27 && type & 1);
 }
@@ -103,7 +103,7 @@ unsigned krt_lib_scalar_bytes(const struct krt_lib_fn *f, const uint64_t *args)
 		default:
 			return 0;
 		}
-		return complex_type(krt_lib_arg(f, args, KRT_LR_TYPEC, f->type)) ? bytes * 2 : bytes;
+		return krt_lib_type_complex(krt_lib_arg(f, args, KRT_LR_TYPEC, f->type)) ? bytes * 2 : bytes;
 	}
 	if (compute != UINT64_MAX) /* of old callers: the type itself */
 		type = compute;
