@@ -7,8 +7,8 @@
 #include <criterion/criterion.h>
 
 #include "analyzer/engine_int.h"
-#include "analyzer/image_store.h"
 #include "graph_build.h"
+#include "graph_ptx.h"
 
 #define S1 0x101ull
 #define S2 0x102ull
@@ -23,83 +23,16 @@
 #define expect(w, text)	    cr_assert_str_eq(world_close(w), text)
 #define expect_all(w, text) cr_assert_str_eq(world_close_as(w, true), text)
 
-/* p[i] for i < n; rows of n words, pitch apart, their words stride apart; where *q says so */
-#define HEAD(name, params)                                                                         \
-	".visible .entry " name "(" params ")\n{\n"                                                \
-	".reg .pred %p<3>; .reg .b32 %r<9>; .reg .b64 %rd<16>;\n"                                  \
-	"mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x; mov.u32 %r3, %ntid.x;\n"                      \
-	"ld.param.u64 %rd1, [p];\n"
-#define SOLID(name, op)                                                                            \
-	HEAD(name, ".param .u64 p, .param .u64 n")                                                 \
-	"ld.param.u32 %r4, [n]; mad.lo.u32 %r5, %r1, %r3, %r2; setp.ge.u32 %p1, %r5, %r4;\n"       \
-	"@%p1 ret; mul.wide.u32 %rd2, %r5, 4; add.s64 %rd3, %rd1, %rd2;\n" op " ret;\n}\n"
-#define ROWS(name, op)                                                                             \
-	HEAD(name, ".param .u64 p, .param .u64 n, .param .u64 pitch, .param .u64 stride")          \
-	"ld.param.u32 %r4, [n]; setp.ge.u32 %p1, %r2, %r4; @%p1 ret;\n"                            \
-	"ld.param.u32 %r6, [pitch]; ld.param.u32 %r7, [stride];\n"                                 \
-	"mul.lo.s32 %r5, %r1, %r6; mad.lo.s32 %r5, %r2, %r7, %r5;\n"                               \
-	"cvt.s64.s32 %rd2, %r5; add.s64 %rd3, %rd1, %rd2;\n" op " ret;\n}\n"
-#define READ  "ld.global.u32 %r8, [%rd3];"
-#define WRITE "st.global.u32 [%rd3], %r1;"
-
-static const char text[] =
-	".version 7.0\n.target sm_50\n.address_size 64\n" SOLID("solid_read", READ)
-		SOLID("solid_write", WRITE) ROWS("rows_read", READ) ROWS("rows_write", WRITE)
-	/* writes q[i] where *p is not 0 */
-	HEAD("asked",
-	     ".param .u64 p, .param .u64 q, .param .u64 n") "ld.global.u32 %r6, [%rd1]; "
-							    "setp.eq.u32 %p2, %r6, 0; @%p2 ret; "
-							    "ld.param.u64 %rd4, [q];\n"
-							    "ld.param.u32 %r4, [n]; mad.lo.u32 "
-							    "%r5, %r1, %r3, %r2; setp.ge.u32 %p1, "
-							    "%r5, %r4;\n"
-							    "@%p1 ret; mul.wide.u32 %rd2, %r5, 4; "
-							    "add.s64 %rd3, %rd4, %rd2; " WRITE
-							    " ret;\n}\n"
-	/* p[index in memory] is read, q is not used */
-	HEAD("chase",
-	     ".param .u64 p, .param .u64 q, .param .u64 n") "ld.global.u32 %r4, [%rd1]; "
-							    "mul.wide.u32 %rd2, %r4, 4; add.s64 "
-							    "%rd3, %rd1, %rd2;\n" READ " ret;\n}\n"
-	/* p[-1 - i] for i < n */
-	HEAD("back",
-	     ".param .u64 p, .param .u64 n") "ld.param.u32 %r4, [n]; mad.lo.u32 %r5, %r1, %r3, "
-					     "%r2; setp.ge.u32 %p1, %r5, %r4;\n"
-					     "@%p1 ret; mul.wide.u32 %rd2, %r5, 4; sub.s64 %rd3, "
-					     "%rd1, %rd2; add.s64 %rd3, %rd3, -4;\n" WRITE
-					     " ret;\n}\n";
-
-enum { SOLID_READ = 11, SOLID_WRITE, ROWS_READ, ROWS_WRITE, ASKED, CHASE, BACK };
-
-static int text_of(struct krt_image_store *store, unsigned process, const uint32_t *ids, uint32_t n,
-		   const char *name, uint32_t arch, struct krt_image_text *out)
-{
-	(void)store, (void)process, (void)ids, (void)n, (void)name, (void)arch;
-	out->text = text;
-	out->len = sizeof(text) - 1;
-	out->hash = 1;
-	return KRT_IMAGE_FOUND;
-}
-
 static struct graph_build b;
 
 static void open2(struct world *w)
 {
-	static const struct krt_engine_config cfg = {
-		.hot_min = 16, .possible_max = 1000, .text = text_of};
-
-	world_open(w, &cfg);
+	world_open(w, &graph_ptx_config);
 	context(w, 0xc0, 0, true);
 	stream(w, S1, NB);
 	stream(w, S2, NB);
 	event(w, E1);
-	kernel(w, SOLID_READ, "solid_read", 2, NULL);
-	kernel(w, SOLID_WRITE, "solid_write", 2, NULL);
-	kernel(w, ROWS_READ, "rows_read", 4, NULL);
-	kernel(w, ROWS_WRITE, "rows_write", 4, NULL);
-	kernel(w, ASKED, "asked", 3, NULL);
-	kernel(w, CHASE, "chase", 3, NULL);
-	kernel(w, BACK, "back", 2, NULL);
+	graph_ptx_kernels(w);
 	alloc(w, DEV, N);
 	graph_open(&b, G1);
 }

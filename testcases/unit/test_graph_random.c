@@ -9,6 +9,7 @@
 
 #include "analyzer/engine_int.h"
 #include "graph_build.h"
+#include "graph_ptx.h"
 
 #define GRAPHS 6
 #define EXECS  5
@@ -97,6 +98,32 @@ static void some_struct(struct graph_build *b)
 	graph_node(b, CU_GRAPH_NODE_TYPE_KERNEL, &u, sizeof(u));
 }
 
+/* One that is known by its PTX. */
+static void some_known(struct graph_build *b)
+{
+	uint64_t p = some_address(), q = some_address();
+	uint32_t grid = 1 + below(100);
+
+	switch (below(5)) {
+	case 0:
+		graph_kernel(b, below(2) ? SOLID_READ : SOLID_WRITE, grid, p, below(6000));
+		break;
+	case 1:
+		graph_kernel(b, below(2) ? ROWS_READ : ROWS_WRITE, grid, p, below(70),
+			     4 * below(200), 4 * below(5));
+		break;
+	case 2:
+		graph_kernel(b, ASKED, grid, p, q, below(6000));
+		break;
+	case 3:
+		graph_kernel(b, CHASE, grid, p, q, 0);
+		break;
+	default:
+		graph_kernel(b, BACK, grid, p, below(300));
+		break;
+	}
+}
+
 static void some_nodes(struct graph_build *b, int depth)
 {
 	uint64_t v[2] = {1 + below(2) + 0x200, some_address()};
@@ -112,7 +139,10 @@ static void some_nodes(struct graph_build *b, int depth)
 			graph_copy(b, some_address(), some_address(), 1 + below(5000));
 			break;
 		case 2:
-			graph_kernel(b, 7, 1, some_address());
+			if (below(3))
+				some_known(b);
+			else
+				graph_kernel(b, 7, 1, some_address());
 			break;
 		case 3:
 			some_copy(b);
@@ -389,7 +419,12 @@ static void work_step(void)
 		d2d(&w, some_address(), some_address(), 1 + below(5000), s);
 		break;
 	case 2:
-		launch(&w, s, 7, some_address());
+		if (below(2))
+			launch(&w, s, 7, some_address());
+		else if (below(2))
+			launch(&w, s, SOLID_WRITE, some_address(), 1);
+		else
+			launch(&w, s, ASKED, some_address(), some_address(), 1);
 		break;
 	case 3:
 		record(&w, 0x201, s);
@@ -413,7 +448,7 @@ static const char *story(unsigned number)
 
 	seed = number * 7919 + 1;
 	memset(built, 0, sizeof(built));
-	world_open(&w, NULL);
+	world_open(&w, &graph_ptx_config);
 	context(&w, 0xc0, 0, true);
 	for (uint64_t s = 0; s < 3; s++)
 		stream(&w, 0x101 + s, 1);
@@ -421,6 +456,7 @@ static const char *story(unsigned number)
 	event(&w, 0x202);
 	kernel(&w, 7, "k", 1, NULL);
 	kernel(&w, 8, "ks", 1, size);
+	graph_ptx_kernels(&w);
 	for (uint64_t i = 0; only.no_end && i < 8; i++)
 		alloc(&w, DEV + i * 0x10000, 0x10000);
 	for (uint64_t i = 0; only.no_end && i < 3; i++)
