@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [bench] [torchbench]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [libraries] [bench] [torchbench]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels bench torchbench}
+what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels libraries bench torchbench}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -161,6 +161,10 @@ PY
 	;;
 kernels)
 	OUT=$OUT testcases/gpu/kernels.sh; want $? 0 "kernels" ""
+	;;
+libraries)
+	mkdir -p "$OUT/libraries"
+	OUT=$OUT/libraries testcases/gpu/libraries.sh; want $? 0 "library calls" ""
 	;;
 bench)
 	"$B/testcases/gpu-bench" >/dev/null # clocks up
