@@ -15,6 +15,7 @@ struct krt_engine;
 struct krt_kernels_file; /* kernels.h */
 struct krt_image_store;  /* image_store.h */
 struct krt_image_text;
+struct krt_cubin_params;
 struct krt_kernel_watch;
 
 struct krt_engine_config {
@@ -28,6 +29,9 @@ struct krt_engine_config {
 	 */
 	int (*text)(struct krt_image_store *s, unsigned process, const uint32_t *ids, uint32_t n,
 		    const char *kernel, uint32_t arch, struct krt_image_text *out);
+	/* The same for its parameters: krt_image_store_params(); NULL: only its text tells. */
+	int (*params)(struct krt_image_store *s, unsigned process, const uint32_t *ids, uint32_t n,
+		      const char *kernel, uint32_t arch, struct krt_cubin_params *out);
 	struct krt_image_store *images;
 	unsigned process;
 	const struct krt_kernel_watch *watch; /* engine_int.h; NULL: nobody listens */

@@ -764,6 +764,12 @@ struct krt_loaded *krt_loaded_at(const struct krt_engine *e, uint64_t handle);
  */
 int krt_kernel_text(struct krt_engine *e, const struct krt_kernel_info *k, uint32_t device,
 		    struct krt_image_text *out);
+/*
+ * Of a kernel whose parameters the trace does not lay out, as soon as a launch was
+ * given them as one block: the layout, from its module's images.
+ */
+void krt_kernel_layout(struct krt_engine *e, struct krt_kernel_info *k,
+		       const struct krt_kernel_params *p, uint32_t device);
 void krt_loaded_free(struct krt_engine *e);
 
 /* --- library.c --------------------------------------------------------------- */

@@ -914,9 +914,8 @@ int krt_image_store_text(struct krt_image_store *s, unsigned process, const uint
 	return why;
 }
 
-enum krt_image_result krt_image_store_params(struct krt_image_store *s, unsigned process,
-					     const uint32_t *ids, uint32_t n, const char *kernel,
-					     uint32_t arch, struct krt_cubin_params *out)
+int krt_image_store_params(struct krt_image_store *s, unsigned process, const uint32_t *ids, uint32_t n,
+			   const char *kernel, uint32_t arch, struct krt_cubin_params *out)
 {
 	enum krt_image_result why = KRT_IMAGE_NONE;
 	unsigned tries = TRIES_MAX;

@@ -64,10 +64,9 @@ int krt_image_store_record(struct krt_image_store *s, unsigned process,
  */
 int krt_image_store_text(struct krt_image_store *s, unsigned process, const uint32_t *ids, uint32_t n,
 			 const char *kernel, uint32_t arch, struct krt_image_text *out);
-/* The kernel's parameters from a cubin; out->param is the caller's to free(). */
-enum krt_image_result krt_image_store_params(struct krt_image_store *s, unsigned process,
-					     const uint32_t *ids, uint32_t n, const char *kernel,
-					     uint32_t arch, struct krt_cubin_params *out);
+/* The kernel's parameters from a cubin, an enum krt_image_result; out->param is the caller's to free(). */
+int krt_image_store_params(struct krt_image_store *s, unsigned process, const uint32_t *ids, uint32_t n,
+			   const char *kernel, uint32_t arch, struct krt_cubin_params *out);
 /* Bytes held: of copied images, of unpacked text. */
 void krt_image_store_volume(const struct krt_image_store *s, uint64_t *copied, uint64_t *unpacked);
 

@@ -440,6 +440,22 @@ static bool has_params(const struct telling *t)
 	return t->k && t->p->known && t->k->nparams != KRT_PARAMS_UNKNOWN;
 }
 
+/* A block of parameters of which only the size is known: any word may be a pointer. */
+static void scan_block(const struct telling *t)
+{
+	struct krt_kernel_access a = {.know = KRT_KNOW_WORD, .within = t->p->len};
+
+	if (!t->p->known || !t->p->bytes)
+		return;
+	a.pure = is_pure(t, 0, t->p->len);
+	for (uint32_t at = 0; at + 8 <= t->p->len; at += 8) {
+		a.addr = word_at(t->p, at);
+		a.offset = at;
+		if (is_memory(t, a.addr))
+			tell_pointer(t, &a, KRT_ACC_UNKNOWN);
+	}
+}
+
 void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
 		     bool (*memory)(void *user, uint64_t addr), krt_kernel_fn *fn, void *user)
 {
@@ -447,8 +463,12 @@ void krt_kernel_scan(struct krt_engine *e, const struct krt_kernel_params *p,
 	struct telling t = {
 		.e = e, .p = p, .k = krt_kernel_get(&e->obj, p->kernel), .ask = &ask};
 
+	if (t.k)
+		krt_kernel_layout(e, krt_kernel_get(&e->obj, p->kernel), p, UINT32_MAX);
 	for (uint32_t i = 0; has_params(&t) && i < t.k->nparams; i++)
 		scan_param(&t, i, 0);
+	if (t.k && !has_params(&t))
+		scan_block(&t);
 }
 
 struct extent {
@@ -1115,6 +1135,8 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 	ask->flags = 0;
 	ask->opaque = ask->wild = false;
 	if (k)
+		krt_kernel_layout(e, k, p, ask->ctx ? ask->ctx->device : UINT32_MAX);
+	if (k)
 		look_at_text(&t, k);
 	if (ask->stream && krt_launch_declared(e, ask->call, ask->stream, ask->use_up, ask->fn, ask->user))
 		return KRT_TIER_ANNOTATION;
@@ -1124,7 +1146,9 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 		return KRT_TIER_LIBRARY;
 	if (k && by_text(&t, k))
 		return t.role_only ? KRT_TIER_ROLE : KRT_TIER_RANGE;
-	ask->opaque = ask->wild = !has_params(&t);
+	ask->opaque = ask->wild = !k || !p->known;
+	if (k && !has_params(&t))
+		scan_block(&t);
 	if (k)
 		krt_variables_of(e, k, ask->ctx, by_machine_code, &t);
 	return k && by_name(&t, k) ? KRT_TIER_NAME : KRT_TIER_SCAN;
@@ -1167,6 +1191,7 @@ enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_
 	tier = accesses(e, p, &through);
 	ask->flags = through.flags;
 	ask->opaque = through.opaque;
+	ask->wild = through.wild;
 	e->cfg.watch->told(e->cfg.watch->user, e, p, ask, tier);
 	return tier;
 }

@@ -14,6 +14,7 @@
 #include "engine_int.h"
 #include "image_store.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool add_ids(struct krt_heap *heap, uint32_t **list, uint32_t *n, uint32_t *cap,
@@ -255,6 +256,56 @@ int krt_kernel_text(struct krt_engine *e, const struct krt_kernel_info *k, uint3
 		return KRT_IMAGE_NONE;
 	return e->cfg.text(e->cfg.images, e->cfg.process, l ? l->image : NULL, l ? l->n : 0, k->name,
 			   device < KRT_ARCH_DEVICES ? e->arch[device] : 0, out);
+}
+
+/* It is as long as the block that a launch was given, or shorter: believed. */
+static void lay_out(struct krt_engine *e, struct krt_kernel_info *k, const struct krt_kernel_params *p,
+		    const struct krt_cubin_param *list, uint32_t n, uint32_t bytes)
+{
+	struct krt_param *param = bytes <= p->len ? krt_heap_alloc(&e->heap, n * sizeof(*param)) : NULL;
+
+	if (!param)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		param[i] = (struct krt_param){list[i].offset, list[i].size};
+	krt_heap_free(&e->heap, k->param, 0);
+	k->param = param;
+	k->nparams = n;
+	k->bytes = bytes;
+}
+
+void krt_kernel_layout(struct krt_engine *e, struct krt_kernel_info *k,
+		       const struct krt_kernel_params *p, uint32_t device)
+{
+	const struct krt_loaded *l = krt_loaded_of(e, k);
+	uint32_t arch = device < KRT_ARCH_DEVICES ? e->arch[device] : 0;
+	struct krt_cubin_params found;
+	struct krt_image_text text;
+	struct krt_layout *room;
+	const char *name;
+	size_t at = 0, len;
+
+	if (k->nparams != KRT_PARAMS_UNKNOWN || !p->known || !p->bytes || k->layout_known)
+		return;
+	k->layout_known = true;
+	if (!*k->name)
+		return;
+	if (l && e->cfg.params &&
+	    !e->cfg.params(e->cfg.images, e->cfg.process, l->image, l->n, k->name, arch, &found)) {
+		lay_out(e, k, p, found.param, found.n, found.bytes);
+		free(found.param);
+		return;
+	}
+	if (krt_kernel_text(e, k, device, &text))
+		return;
+	room = krt_heap_alloc(&e->heap, sizeof(*room));
+	while (room && (name = krt_ptx_entry(text.text, text.len, &at, &len)))
+		if (len == strlen(k->name) && !memcmp(name, k->name, len)) {
+			if (!krt_ptx_layout(text.text, text.len, at, room))
+				lay_out(e, k, p, room->param, room->n, room->bytes);
+			break;
+		}
+	krt_heap_free(&e->heap, room, sizeof(*room));
 }
 
 void krt_loaded_op(struct krt_engine *e, const struct krt_call *c)

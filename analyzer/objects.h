@@ -109,6 +109,7 @@ struct krt_kernel_info {
 	char *name;
 	const struct krt_kernels_line *line; /* of the kernels file; looked up once */
 	bool line_known;
+	bool layout_known; /* it was looked for in images */
 	/* kernel.c */
 	struct krt_insight *insight; /* what its PTX says; NULL: nothing */
 	uint32_t insight_of;	     /* the load that it was made from (krt_loaded.serial) */

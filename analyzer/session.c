@@ -56,6 +56,7 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 	s->live = live;
 	s->torch = o->torch != KRT_TORCH_off;
 	s->cfg.text = krt_image_store_text;
+	s->cfg.params = krt_image_store_params;
 	s->cfg.images = s->images;
 	s->cfg.hot_min = (unsigned)o->hot_min;
 	s->cfg.possible_max = (unsigned)o->possible_max;
