@@ -149,6 +149,12 @@ static struct krt_mem *add(struct krt_engine *e, const struct krt_loaded *l, uin
 	return m;
 }
 
+/* Tables of the compiler's mathematics, which nobody writes. */
+static bool compilers_own(const char *name)
+{
+	return !strncmp(name, "__cudart_", 9);
+}
+
 struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info *k,
 			     struct krt_context_info *ctx, const struct krt_flow_global *g)
 {
@@ -162,7 +168,7 @@ struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info 
 	if (!ctx && e->call)
 		ctx = krt_call_context(e, e->call);
 	/* of those of one name that a linker was given, which one is meant is not known */
-	if (!l || !ctx || (g->local && l->merged))
+	if (!l || !ctx || (g->local && l->merged) || compilers_own(g->name))
 		return NULL;
 	if (!make_key(&key, ANYWHERE, g->name, len))
 		return NULL;

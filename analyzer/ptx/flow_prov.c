@@ -771,11 +771,15 @@ static void object(struct roles *r, const struct fop *o)
 			: ptx_op_mem((enum ptx_op)in->op) == PTX_MEM_WRITE ? KRT_FLOW_WRITE
 									   : KRT_FLOW_ATOMIC;
 	const struct set *s;
+	uint32_t set = 0;
 
-	s = at ? &VEC(fl->sets, struct set)[address_set(fl, o->inst, at)] : NULL;
-	if (!s || !s->n || in->odd)
+	/* of an instruction that makes no sense the bases were not counted */
+	if (at && !is_param_space(in))
+		set = address_set(fl, o->inst, at);
+	s = &VEC(fl->sets, struct set)[set];
+	if (!s->n || in->odd)
 		fl->flags |= KRT_FLOW_TEXTURES;
-	for (uint32_t i = 0; s && i < s->n; i++) {
+	for (uint32_t i = 0; i < s->n; i++) {
 		const struct base *b = &VEC(fl->bases, struct base)[s->id[i]];
 		struct handle *h;
 

@@ -291,6 +291,7 @@ Test(variable, not_told)
 	cr_assert_not_null(of(0x10, 0xc0, VAR(name, .size = 4)));
 	cr_assert_null(of(0x10, 0xc0, VAR("", .size = 4)));
 	cr_assert_null(of(0x10, 0xc0, VAR("huge", .size = UINT64_MAX)));
+	cr_assert_null(of(0x10, 0xc0, VAR("__cudart_i2opi_f", .size = 24)));
 	for (unsigned i = 0; i < KRT_VARIABLES_MAX + 10; i++) {
 		struct krt_mem *m;
 
