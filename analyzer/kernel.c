@@ -620,7 +620,10 @@ static bool is_operand(const struct operands *o, uint64_t addr)
 	return false;
 }
 
-/* Its operands are exact; other pointers are workspace, of an extent that is not known. */
+/*
+ * Its operands, and a workspace that it was given, are exact.  What else lies in the
+ * parameters may be left over from other calls: words of a list, at most.
+ */
 static bool by_library(struct telling *t)
 {
 	struct operands o; /* large: not cleared */
@@ -632,11 +635,10 @@ static bool by_library(struct telling *t)
 	for (uint32_t i = 0; has_params(t) && i < t->k->nparams; i++) {
 		uint32_t off = t->k->param[i].offset, size = t->k->param[i].size;
 		struct krt_kernel_access a = {
-			.know = size == 8 ? KRT_KNOW_LIBRARY : KRT_KNOW_WORD, .param = i, .within = size};
+			.know = KRT_KNOW_WORD, .param = i, .within = KRT_LIST_FROM + 1};
 
 		if (off > t->p->len || size > t->p->len - off)
 			continue;
-		a.pure = is_pure(t, off, size);
 		for (uint32_t at = 0; at + 8 <= size; at += 8) {
 			a.addr = word_at(t->p, off + at);
 			a.offset = at;

@@ -3,6 +3,84 @@
 #include "pattern.h"
 #include "mix.h"
 
+#define PIECES_MAX 512 /* looked at one by one */
+
+/* The first place from x on, or x itself, that is a multiple of step from at. */
+static uint64_t start_from(uint64_t x, uint64_t at, uint64_t step)
+{
+	uint64_t d = x >= at ? (x - at) % step : (step - (at - x) % step) % step;
+
+	return d ? x + (step - d) : x;
+}
+
+/* The first byte of [x, end) that is in p, or end. */
+static uint64_t first_of(const struct krt_pattern *p, uint64_t x, uint64_t end)
+{
+	bool rows = p->rows > 1 && p->pitch > p->row, pieces = p->stride > p->width;
+	uint64_t row = p->at, next;
+
+	if (end > p->hi)
+		end = p->hi;
+	if (x < p->lo)
+		x = p->lo;
+	while (x < end) {
+		if (rows) {
+			next = start_from(x, p->at, p->pitch);
+			row = next == x ? x : next - p->pitch;
+			if (next != x && x - row >= p->row) { /* behind its row */
+				x = next;
+				continue;
+			}
+		}
+		if (!pieces)
+			return x;
+		next = start_from(x, row, p->stride);
+		if (next == x || x - (next - p->stride) < p->width)
+			return x;
+		if (!rows || next - row < p->row)
+			return next < end ? next : end;
+		x = row + p->pitch;
+	}
+	return end;
+}
+
+/* One past the last of the bytes from x on, which is in p, that are in it without a gap. */
+static uint64_t end_of(const struct krt_pattern *p, uint64_t x)
+{
+	bool rows = p->rows > 1 && p->pitch > p->row, pieces = p->stride > p->width;
+	uint64_t row = p->at, end = p->hi, next;
+
+	if (rows) {
+		next = start_from(x, p->at, p->pitch);
+		row = next == x ? x : next - p->pitch;
+		if (row + p->row < end)
+			end = row + p->row;
+	}
+	if (pieces) {
+		next = start_from(x, row, p->stride);
+		next = next == x ? x : next - p->stride;
+		if (next + p->width < end)
+			end = next + p->width;
+	}
+	return end;
+}
+
+bool krt_pattern_share(const struct krt_pattern *a, const struct krt_pattern *b)
+{
+	uint64_t end = a->hi < b->hi ? a->hi : b->hi, x = a->lo > b->lo ? a->lo : b->lo, y;
+
+	for (unsigned i = 0; i < PIECES_MAX && x < end; i++) {
+		x = first_of(a, x, end);
+		if (x >= end)
+			return false;
+		y = first_of(b, x, end);
+		if (y < end_of(a, x) && y < end)
+			return true;
+		x = y;
+	}
+	return false;
+}
+
 struct krt_pattern_entry {
 	/* rows: pitch, row, phase of a row's start; else of a piece's, modulo stride */
 	uint64_t pitch, row, stride, width, phase;

@@ -62,22 +62,36 @@ static inline bool krt_pattern_repeat(uint64_t a, uint64_t n, uint64_t b, uint64
 /* False: they surely have no byte in common. */
 static inline bool krt_pattern_meet(const struct krt_pattern *a, const struct krt_pattern *b)
 {
-	uint64_t g;
+	const struct krt_pattern *p[2] = {a, b};
+	uint64_t at[2], len[2], g;
 
 	if (a->hi <= b->lo || b->hi <= a->lo)
 		return false;
-	g = krt_gcd(a->rows > 1 ? a->pitch : 0, b->rows > 1 ? b->pitch : 0);
-	if (g && !krt_pattern_repeat(a->at, a->row, b->at, b->row, g))
-		return false;
-	if (a->stride > a->width || b->stride > b->width) {
-		g = krt_gcd(
-			g, krt_gcd(a->stride > a->width || a->row > a->width ? a->stride : 0,
-				   b->stride > b->width || b->row > b->width ? b->stride : 0));
-		if (!krt_pattern_repeat(a->at, a->width, b->at, b->width, g))
-			return false;
+	for (unsigned i = 0; i < 2; i++) {
+		bool rows = p[i]->rows > 1;
+
+		at[i] = rows ? p[i]->at : p[i]->lo;
+		len[i] = rows ? p[i]->row : p[i]->hi - p[i]->lo;
 	}
-	return true;
+	g = krt_gcd(a->rows > 1 ? a->pitch : 0, b->rows > 1 ? b->pitch : 0);
+	if (g && !krt_pattern_repeat(at[0], len[0], at[1], len[1], g))
+		return false;
+	if (a->stride <= a->width && b->stride <= b->width)
+		return true;
+	for (unsigned i = 0; i < 2; i++)
+		if (p[i]->stride > p[i]->width) {
+			at[i] = p[i]->at;
+			len[i] = p[i]->width;
+			g = krt_gcd(g, p[i]->stride);
+		}
+	return krt_pattern_repeat(at[0], len[0], at[1], len[1], g);
 }
+
+/*
+ * Do they surely have a byte in common, provided that every byte of both is meant?
+ * False where that would take long to see.
+ */
+bool krt_pattern_share(const struct krt_pattern *a, const struct krt_pattern *b);
 
 /*
  * Patterns under numbers, so that an access history can hold many accesses of the

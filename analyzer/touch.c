@@ -114,7 +114,11 @@ static bool bytes_meet(const struct meeting *m, const struct krt_access *prev, u
 		*c = KRT_POSSIBLE;
 		return true;
 	}
-	return krt_pattern_meet(&a, &b);
+	if (!krt_pattern_meet(&a, &b))
+		return false;
+	if (*c == KRT_CERTAIN && !krt_pattern_share(&a, &b))
+		*c = KRT_LIKELY;
+	return true;
 }
 
 enum krt_confidence krt_sync_confidence(const struct krt_op_info *a, const struct krt_op_info *b,

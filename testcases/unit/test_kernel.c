@@ -519,3 +519,90 @@ Test(sync, atomics)
 	launch_coop(&w, S2, SOLID_ADD, DEV, 1);
 	expect_all(&w, "COOP-SHARED:error:1");
 }
+
+/* --- patterns ---------------------------------------------------------------------------------------- */
+
+static void draw_pattern(struct krt_pattern *p, uint64_t lo, uint64_t hi, uint8_t *byte)
+{
+	*p = krt_pattern_solid(lo, hi);
+	memset(byte, 0, N);
+	if (rnd(3)) {
+		p->row = 1 + rnd(40);
+		p->pitch = p->row + 1 + rnd(40);
+		p->rows = UINT64_MAX;
+		p->stride = p->width = p->row;
+	}
+	if (rnd(2)) {
+		p->width = 1 + rnd(6);
+		p->stride = p->width + 1 + rnd(6);
+		if (p->rows > 1) {
+			p->row = p->width + p->stride * rnd(4);
+			p->pitch = p->row + 1 + rnd(40);
+		}
+	}
+	p->at = lo - rnd(50);
+	for (uint64_t x = lo; x < hi; x++) {
+		uint64_t d = x - p->at;
+
+		if (p->rows > 1)
+			d %= p->pitch;
+		if (p->rows > 1 && d >= p->row)
+			continue;
+		byte[x] = p->stride <= p->width || d % p->stride < p->width;
+	}
+}
+
+Test(patterns, against_bytes)
+{
+	static uint8_t x[N], y[N];
+	struct krt_heap heap = {0};
+	struct krt_patterns all = {0};
+
+	for (unsigned round = 0; round < 20000; round++) {
+		uint64_t lo = 60 + rnd(100), hi = lo + 1 + rnd(500);
+		struct krt_pattern a, b, c, d;
+		bool meet = false;
+
+		draw_pattern(&a, lo, hi, x);
+		draw_pattern(&b, lo, hi, y);
+		for (uint64_t i = lo; i < hi; i++)
+			meet |= x[i] && y[i];
+		cr_assert_eq(krt_pattern_share(&a, &b), meet, "round %u", round);
+		cr_assert(!meet || krt_pattern_meet(&a, &b), "round %u", round);
+		/* under numbers they are the same */
+		cr_assert(krt_pattern_of(&all, krt_pattern_id(&heap, &all, &a), lo, hi, &c));
+		cr_assert(krt_pattern_of(&all, krt_pattern_id(&heap, &all, &b), lo, hi, &d));
+		cr_assert_eq(krt_pattern_share(&c, &d), meet, "round %u", round);
+		cr_assert_eq(krt_pattern_meet(&c, &d), krt_pattern_meet(&a, &b), "round %u", round);
+		if (!(round % 1000)) {
+			krt_patterns_unmark(&all);
+			krt_patterns_sweep(&all);
+		}
+	}
+	/* too many: gaps that are not known */
+	for (unsigned i = 0; i < KRT_PATTERNS_MAX + 10; i++) {
+		struct krt_pattern p = krt_pattern_solid(0, UINT64_MAX);
+
+		p.rows = 2;
+		p.row = 4;
+		p.pitch = 8 + i;
+		krt_pattern_id(&heap, &all, &p);
+	}
+	{
+		struct krt_pattern p = krt_pattern_solid(0, UINT64_MAX);
+
+		p.rows = 2;
+		p.row = 4;
+		p.pitch = 1000000;
+		cr_assert_eq(krt_pattern_id(&heap, &all, &p), KRT_PATTERN_LOST);
+		cr_assert(!krt_pattern_of(&all, KRT_PATTERN_LOST, 0, 8, &p));
+		krt_patterns_unmark(&all);
+		krt_patterns_sweep(&all);
+		p.rows = 2;
+		p.row = 4;
+		p.pitch = 1000000;
+		cr_assert_neq(krt_pattern_id(&heap, &all, &p), KRT_PATTERN_LOST);
+	}
+	krt_patterns_free(&heap, &all);
+	cr_assert_eq(heap.used, 0);
+}
