@@ -781,6 +781,8 @@ void krt_loaded_free(struct krt_engine *e);
  */
 bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_kernel_fn *fn,
 			  void *user);
+/* "in cublasSgemm_v2" of a launch inside one, else NULL: a constant. */
+const char *krt_library_inside(struct krt_engine *e, const struct krt_call *c);
 /* A record of such a call. */
 void krt_library_op(struct krt_engine *e, const struct krt_call *c);
 /* The lane is another thread's from here on. */

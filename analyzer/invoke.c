@@ -223,6 +223,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 		return;
 	op->kernel = p.kernel;
 	op->coop = coop;
+	op->detail = krt_library_inside(e, c);
 	memcpy(p.grid, size->grid, sizeof(p.grid));
 	memcpy(p.block, size->block, sizeof(p.block));
 	p.shared = size->shared;

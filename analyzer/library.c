@@ -299,6 +299,19 @@ bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_ke
 	return true;
 }
 
+const char *krt_library_inside(struct krt_engine *e, const struct krt_call *c)
+{
+	static const char *const text[] = {
+#define KRT_LIB(sym, ...) [KRT_LIB_FN_##sym] = "in " #sym,
+#include "../interposer/library.def"
+#undef KRT_LIB
+	};
+	struct krt_lane *lane = krt_call_lane(e, c->lane);
+	const struct krt_library_lane *l = lane ? lane->library : NULL;
+
+	return l && c->rec->h.library && l->number == c->rec->h.library ? text[l->id] : NULL;
+}
+
 /* --- lanes ------------------------------------------------------------------------------- */
 
 void krt_library_thread(struct krt_lane *lane)

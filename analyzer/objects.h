@@ -182,7 +182,7 @@ struct krt_op_info {
 	struct krt_stream_info *stream; /* NULL: the host */
 	struct krt_stamp stamp;
 	struct krt_context_info *ctx;
-	const char *detail; /* a constant: "source order STREAM", or NULL */
+	const char *detail; /* a constant: "source order STREAM", "in cublasSgemm_v2", or NULL */
 	bool loose;	    /* its source is read outside stream order */
 	/* pairs found for one new operation: index of the first, valid for one round */
 	uint64_t round;

@@ -27,7 +27,7 @@ struct krt_side {
 	const char *api;    /* "cuMemcpyHtoDAsync", "kernel saxpy", "the CPU" */
 	const char *what;   /* "read", "write", "free", "use", ... */
 	const char *stream; /* display name; "host" */
-	const char *detail; /* "source order STREAM", or NULL */
+	const char *detail; /* "source order STREAM", "in cublasSgemm_v2", or NULL */
 	uint64_t seq;	    /* 0: no such side */
 	bool host;	    /* not on a stream */
 	bool scan;	    /* known by a pointer among the parameters alone */

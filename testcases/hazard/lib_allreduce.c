@@ -5,6 +5,7 @@
  * on the compute stream without waiting for that.
  * EXPECT: KRT-RACE-WAW|KRT-RACE-WAR error certain both count>=1
  * MENTIONS: KRT-RACE-WAW "gradients 0"
+ * MENTIONS: KRT-RACE-WAW "in ncclGroupEnd"
  * EXPECT-FIXED: none
  * MAY-SKIP: needs NCCL and two devices
  */

@@ -5,6 +5,7 @@
  * (argument) it is not.
  * EXPECT: KRT-RACE-WAR error certain both count=1
  * MENTIONS: KRT-RACE-WAR "bias"
+ * MENTIONS: KRT-RACE-WAR "in cublasLtMatmul"
  * EXPECT-FIXED: none
  * ARGS: beta
  * EXPECT: KRT-RACE-WAR error certain both count=2

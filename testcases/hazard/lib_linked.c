@@ -3,6 +3,7 @@
  * The product is made by a library that is linked with cuBLAS and was opened in a
  * scope of its own, as a framework's extension is.
  * EXPECT: KRT-RACE-RAW error certain both count=1
+ * MENTIONS: KRT-RACE-RAW "in cublasSgemm_v2"
  * EXPECT-FIXED: none
  * MAY-SKIP: needs cuBLAS
  */

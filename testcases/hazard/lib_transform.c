@@ -3,6 +3,7 @@
  * A batch of transforms out of place; the next signals are uploaded too early.
  * EXPECT: KRT-RACE-WAR error certain both count=1
  * MENTIONS: KRT-RACE-WAR "signals"
+ * MENTIONS: KRT-RACE-WAR "in cufftExecC2C"
  * EXPECT-FIXED: none
  * MAY-SKIP: needs cuFFT
  */
