@@ -489,6 +489,8 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 	case KRT_OP_PRIMARY_RESET:
 	case KRT_OP_GREEN_DESTROY:
 		krt_heap_device_gone(0);
+		if (p->op != KRT_OP_MODULE_UNLOAD && p->op != KRT_OP_LIBRARY_UNLOAD)
+			krt_pointers_gone(0);
 		if (p->op == KRT_OP_MODULE_UNLOAD || p->op == KRT_OP_LIBRARY_UNLOAD)
 			krt_layouts_unloaded(args[0]);
 		else
@@ -502,7 +504,7 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 	case KRT_OP_FREE_ASYNC:
 	case KRT_OP_HOST_FREE:
 	case KRT_OP_VMM_ADDR_FREE:
-		krt_pointers_stale();
+		krt_pointers_gone(args[0]);
 		krt_heap_device_gone(args[0]);
 		break;
 	}

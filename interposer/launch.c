@@ -269,6 +269,8 @@ static void allocated(const struct krt_call *c, const struct krt_api *a, bool ow
 			pitch = *(const uint64_t *)v;
 		} else if (a->arg[i].role == KRT_ROLE_HEIGHT) {
 			rows = v;
+		} else if (a->op == KRT_OP_HOST_ALLOC && a->arg[i].role == KRT_ROLE_FLAGS) {
+			host &= !(v & CU_MEMHOSTALLOC_WRITECOMBINED); /* not to be read */
 		}
 	}
 	if (owned)
@@ -278,6 +280,8 @@ static void allocated(const struct krt_call *c, const struct krt_api *a, bool ow
 
 		KRT_ASK(cuMemGetAddressRange_v2, &base, &len, addr);
 	}
+	if (host && owned)
+		krt_pointers_pinned(addr, len);
 	krt_pointers_range(addr, len ? len : pitch * (rows ? rows : 1), host);
 }
 

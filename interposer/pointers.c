@@ -9,11 +9,14 @@
  *
  * A source is only looked at where it cannot be device memory: by what the
  * entry point or the operand's type says, and by the map; managed memory would
- * come over to the CPU.  It is read through the kernel, which answers with an
+ * come over to the CPU.  Pinned memory that the driver gave out and that was not
+ * given back is read by loads: the kernel refuses to look into the driver's
+ * mappings.  Everything else is read through the kernel, which answers with an
  * error where a load would fault.  Pages that it could read are remembered, and
- * are then read by loads: what a driver reads in the same call may be read.
+ * are then read by loads too: what a driver reads in the same call may be read.
  *
- * No locking: the map only gets more bits; a page is one word.
+ * No locking: the map only gets more bits; a page is one word; a pinned range is
+ * valid while its base is the same before and after its end was read.
  */
 #include "pointers.h"
 #include "lane.h"
@@ -31,6 +34,7 @@
 #define RANGE_MAX    (1ull << 44) /* of one range that is noted: a reservation may be all there is */
 #define PAGE_BITS    12
 #define PAGES        1024         /* remembered */
+#define PINNED_MAX   4096         /* ranges that are known; more are read through the kernel, if at all */
 #define GAP          2            /* words that are no addresses inside a run */
 #define HEAD         4096u        /* a table has an address in its first bytes */
 #define BATCH_MAX    (256u << 10) /* bytes of one batch that are looked at */
@@ -39,9 +43,14 @@ static _Atomic uint32_t *map;     /* 16 granules a word */
 static _Atomic uint64_t lowest = UINT64_MAX, highest;
 static _Atomic uint64_t pages[PAGES]; /* number of a page, behind it the epoch's low bits */
 static _Atomic uint64_t epoch;
+static struct {
+	_Atomic uint64_t base, end; /* base 0: free, 1: being made */
+} pinned[PINNED_MAX];
+static _Atomic uint32_t npinned;      /* slots ever used */
 
 bool krt_pointers_open(void)
 {
+	krt_pointers_gone(0);
 	if (!map)
 		map = krt_map(GRANULES / 16 * sizeof *map);
 	return map != NULL;
@@ -74,6 +83,53 @@ void krt_pointers_range(uint64_t addr, uint64_t len, bool host)
 		;
 }
 
+void krt_pointers_pinned(uint64_t addr, uint64_t len)
+{
+	uint32_t n = atomic_load_explicit(&npinned, memory_order_relaxed), top;
+
+	for (uint32_t i = 0; addr > 1 && i < PINNED_MAX; i++) {
+		uint64_t none = 0;
+
+		if (!atomic_compare_exchange_strong_explicit(&pinned[i].base, &none, 1, memory_order_acquire,
+							     memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&pinned[i].end, addr + len, memory_order_relaxed);
+		atomic_store_explicit(&pinned[i].base, addr, memory_order_release);
+		for (top = i + 1; n < top && !atomic_compare_exchange_weak(&npinned, &n, top);)
+			;
+		return;
+	}
+}
+
+void krt_pointers_gone(uint64_t addr)
+{
+	uint32_t n = atomic_load_explicit(&npinned, memory_order_relaxed);
+
+	atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t base = atomic_load_explicit(&pinned[i].base, memory_order_relaxed);
+
+		if (base > 1 && (base == addr || !addr))
+			atomic_compare_exchange_strong(&pinned[i].base, &base, 0);
+	}
+}
+
+static bool is_pinned(uint64_t addr, uint64_t len)
+{
+	uint32_t n = atomic_load_explicit(&npinned, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t base = atomic_load_explicit(&pinned[i].base, memory_order_acquire), end;
+
+		if (base < 2 || addr < base)
+			continue;
+		end = atomic_load_explicit(&pinned[i].end, memory_order_acquire);
+		if (addr + len <= end && atomic_load_explicit(&pinned[i].base, memory_order_relaxed) == base)
+			return true;
+	}
+	return false;
+}
+
 static bool marked(uint64_t addr, unsigned bit)
 {
 	uint64_t g = addr >> GRANULE_BITS;
@@ -82,11 +138,6 @@ static bool marked(uint64_t addr, unsigned bit)
 }
 
 /* ---- reading a source ---- */
-
-void krt_pointers_stale(void)
-{
-	atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
-}
 
 static uint64_t page_key(uint64_t page)
 {
@@ -97,18 +148,24 @@ static uint64_t page_key(uint64_t page)
 static const char *source(struct krt_thread *t, uint64_t addr, uint64_t len)
 {
 	uint64_t first = addr >> PAGE_BITS, last = (addr + len - 1) >> PAGE_BITS, page = first;
+	const char *from;
 
 	while (page <= last && atomic_load_explicit(&pages[page % PAGES], memory_order_relaxed) == page_key(page))
 		page++;
 	if (krt_likely(page > last))
 		return (const char *)addr;
-	if (!t->bytes)
-		t->bytes = krt_map(KRT_POINTERS_COPY_MAX);
-	if (!t->bytes || krt_read(addr, t->bytes, len) != len)
-		return NULL;
+	if (is_pinned(addr, len)) {
+		from = (const char *)addr;
+	} else {
+		if (!t->bytes)
+			t->bytes = krt_map(KRT_POINTERS_COPY_MAX);
+		if (!t->bytes || krt_read(addr, t->bytes, len) != len)
+			return NULL;
+		from = t->bytes;
+	}
 	for (page = first; page <= last; page++)
 		atomic_store_explicit(&pages[page % PAGES], page_key(page), memory_order_relaxed);
-	return t->bytes;
+	return from;
 }
 
 /* ---- telling ---- */
