@@ -67,7 +67,9 @@ static unsigned kind_of(unsigned list)
 int krt_how_conflict(struct krt_how a, struct krt_how b)
 {
 	if (a.kind == KRT_ACC_ATOMIC && b.kind == KRT_ACC_ATOMIC && (a.coop || b.coop))
-		return a.coop && b.coop ? (int)krt_access_confidence(a.sure, b.sure) : KRT_POSSIBLE;
+		return a.coop && b.coop && a.sure <= KRT_SURE_SOME && b.sure <= KRT_SURE_SOME
+			       ? KRT_CERTAIN
+			       : KRT_POSSIBLE;
 	if (a.kind == KRT_ACC_UNKNOWN)
 		return b.copy && b.kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;
 	if (b.kind == KRT_ACC_UNKNOWN)
@@ -683,6 +685,27 @@ static bool seg_meets(const struct krt_fseg *s, const struct krt_pattern *p)
 	return krt_pattern_meet(&solid, p);
 }
 
+#define WORD_BYTES 8
+
+/* A conflict with a segment's bytes that meet p's. */
+static int with_bytes(const struct krt_fseg *s, struct krt_how mine, const struct krt_pattern *p,
+		      struct krt_how its, int confidence)
+{
+	struct krt_pattern solid = krt_pattern_solid(s->from, s->end);
+
+	if (confidence != KRT_CERTAIN)
+		return confidence;
+	/* of a barrier's word some bytes are all of it */
+	if (mine.kind == KRT_ACC_ATOMIC && its.kind == KRT_ACC_ATOMIC)
+		return (mine.sure == KRT_SURE_ALL && its.sure == KRT_SURE_ALL) ||
+				       lower(s->end, p->hi) - higher(s->from, p->lo) <= WORD_BYTES
+			       ? KRT_CERTAIN
+			       : KRT_POSSIBLE;
+	if ((s->gaps || krt_pattern_gaps(p)) && !krt_pattern_share(s->gaps ? s->gaps : &solid, p))
+		return KRT_LIKELY;
+	return confidence;
+}
+
 const struct krt_fseg *krt_footprint_find(struct krt_engine *e, const struct krt_fgroup *g,
 					  unsigned list, const struct krt_pattern *p)
 {
@@ -738,6 +761,7 @@ static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, str
 		s = krt_footprint_find(e, g, list, p);
 		if (!s)
 			continue;
+		c = with_bytes(s, krt_flist_how(list), p, how, c);
 		c = with_op(g->fp, s->node, op, rule_of(how.kind, list), c);
 		if (c > h.confidence)
 			h = (struct hit){.confidence = c, .list = list, .seg = s};
@@ -840,6 +864,8 @@ static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint
 		c = KRT_POSSIBLE;
 	else if (!seg_meets(s->seg, &bytes))
 		return;
+	else
+		c = with_bytes(s->seg, krt_flist_how(s->list), &bytes, how_of(a), c);
 	c = with_op(s->g->fp, s->seg->node, a->op, rule_of(a->kind, s->list), c);
 	p.confidence = (uint8_t)c;
 	pend_add(s->e, s->x, &p);
@@ -1385,6 +1411,7 @@ static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsig
 	const struct krt_fseg *x = a->fp->seg + a->at[la], *y = b->fp->seg + b->at[lb];
 	const struct krt_fseg *xe = x + a->count[la], *ye = y + b->count[lb];
 	int c = krt_how_conflict(krt_flist_how(la), krt_flist_how(lb));
+	struct krt_pattern bytes;
 
 	if (c == KRT_NO_CONFLICT || (m->any && c <= (int)m->confidence))
 		return;
@@ -1397,6 +1424,8 @@ static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsig
 		     k++, tried++) {
 			if (k->end <= x->from || !segs_meet(x, k))
 				continue;
+			bytes = k->gaps ? *k->gaps : krt_pattern_solid(k->from, k->end);
+			c = with_bytes(x, krt_flist_how(la), &bytes, krt_flist_how(lb), c);
 			c = with_nodes(a->fp, x->node, b->fp, k->node, rule_of(kind_of(la), lb), c);
 			if (m->any && c <= (int)m->confidence)
 				return;

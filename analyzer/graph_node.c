@@ -553,8 +553,6 @@ static void kernel_access(void *user, const struct krt_kernel_access *k)
 		s.rows = 1;
 		add_shape(b, &a, s);
 	} else {
-		if (pieces && a.sure == KRT_SURE_ALL)
-			a.sure = KRT_SURE_SOME;
 		own = k->base ? own_range(b, k->base, &from) : 0;
 		if (own) {
 			p.lo = p.lo < from ? from : p.lo;

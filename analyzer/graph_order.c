@@ -345,15 +345,20 @@ static int at_most(const struct order *o, uint32_t a, uint32_t b, int confidence
 	return (maybe(o, a) || maybe(o, b)) && confidence > KRT_LIKELY ? KRT_LIKELY : confidence;
 }
 
+/* Do two accesses that overlap in [from, end) meet?  *c: how sure it is, if all is touched. */
 static bool bytes_meet(const struct krt_gaccess *a, const struct krt_gaccess *b, uint64_t from,
-		       uint64_t end)
+		       uint64_t end, int *c)
 {
 	struct krt_pattern shared = krt_pattern_solid(from, end);
+	const struct krt_pattern *x = a->gaps ? a->gaps : &shared, *y = b->gaps ? b->gaps : &shared;
 
-	if (a->gaps && b->gaps)
-		return krt_pattern_meet(a->gaps, b->gaps);
-	return (!a->gaps || krt_pattern_meet(a->gaps, &shared)) &&
-	       (!b->gaps || krt_pattern_meet(b->gaps, &shared));
+	if (!a->gaps && !b->gaps)
+		return true;
+	if (!krt_pattern_meet(x, y))
+		return false;
+	if (*c == KRT_CERTAIN && !krt_pattern_share(x, y))
+		*c = KRT_LIKELY;
+	return true;
 }
 
 static void meet(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
@@ -375,7 +380,7 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 	b = &o->set[other]->access[prev->item];
 	p.its_sure = b->sure;
 	c = krt_how_conflict(how_of(a), how_of(b));
-	if (c == KRT_NO_CONFLICT || !bytes_meet(a, b, from, end))
+	if (c == KRT_NO_CONFLICT || !bytes_meet(a, b, from, end, &c))
 		return;
 	p.confidence = (enum krt_confidence)at_most(o, other, o->node, c);
 	pair_add(o, &p);
@@ -553,7 +558,7 @@ static void each_row(struct order *o, const struct krt_gaccess *a, struct gspace
 			       .pattern = gaps_number(a)};
 	uint64_t rows = a->rows ? a->rows : 1, slices = a->slices ? a->slices : 1;
 	/* what surely touches all of it stands for what came before */
-	bool may = a->sure != KRT_SURE_ALL || maybe(o, o->node);
+	bool may = a->sure != KRT_SURE_ALL || a->gaps || maybe(o, o->node);
 
 	if (slices > ROWS_MAX || rows > ROWS_MAX / slices) {
 		krt_reason(o->e, KRT_REASON_ROWS, "a node of a graph");
