@@ -1820,45 +1820,48 @@ static enum place result(const struct krt_kernel_flow *f, struct ev *e, const st
 
 /* ---- pieces ---- */
 
-#define MAX_SHOWN 8  /* boxes of one kind, of one pointer */
-#define MAX_SURE  64 /* rows of one that are said to be surely touched */
+#define MAX_SHOWN 8 /* boxes of one kind, of one pointer */
 
-/* Gives a range the rows of a box. */
-static void shape_box(const struct box *b, struct krt_flow_range *r)
+/* Gives a range the rows and pieces of a box; false: it has more gaps than that. */
+static bool shape_box(const struct box *b, struct krt_flow_range *r)
 {
+	double sparse = 2;
+
 	r->pitch = r->row = r->hi - r->lo;
 	r->rows = 1;
 	r->stride = r->width;
-	if (b->ndims == 1) {
+	if (!b->ndims)
+		return true;
+	if (b->ndims == 1 || (b->ndims == 2 && b->len + b->dim[0].coef * b->dim[0].n <=
+						       b->dim[1].coef)) {
 		r->row = b->len;
-		r->pitch = b->dim[0].coef;
-		r->rows = b->dim[0].n + 1;
-	} else if (b->ndims > 1) {
-		/* The rows of the largest gaps. */
-		double sparse = 2;
-
-		for (uint32_t i = 0; i < b->ndims; i++) {
-			uint64_t row = b->len, pitch = 0, rows = 1;
-
-			for (uint32_t k = 0; k < i; k++)
-				row += b->dim[k].coef * b->dim[k].n;
-			for (uint32_t k = i; k < b->ndims; k++)
-				pitch = gcd(pitch, b->dim[k].coef);
-			for (uint32_t k = i; k < b->ndims; k++)
-				rows += b->dim[k].coef / pitch * b->dim[k].n;
-			if (row > pitch || (double)row / (double)pitch >= sparse)
-				continue;
-			sparse = (double)row / (double)pitch;
-			r->row = row;
-			r->pitch = pitch;
-			r->rows = rows;
+		if (b->ndims == 2) {
+			r->width = b->len;
+			r->stride = b->dim[0].coef;
+			r->row += b->dim[0].coef * b->dim[0].n;
 		}
+		r->pitch = b->dim[b->ndims - 1].coef;
+		r->rows = b->dim[b->ndims - 1].n + 1;
+		return true;
 	}
-}
+	/* The rows of the largest gaps. */
+	for (uint32_t i = 0; i < b->ndims; i++) {
+		uint64_t row = b->len, pitch = 0, rows = 1;
 
-static bool sure_box(const struct box *b)
-{
-	return !b->ndims || (b->ndims == 1 && b->dim[0].n < MAX_SURE);
+		for (uint32_t k = 0; k < i; k++)
+			row += b->dim[k].coef * b->dim[k].n;
+		for (uint32_t k = i; k < b->ndims; k++)
+			pitch = gcd(pitch, b->dim[k].coef);
+		for (uint32_t k = i; k < b->ndims; k++)
+			rows += b->dim[k].coef / pitch * b->dim[k].n;
+		if (row > pitch || (double)row / (double)pitch >= sparse)
+			continue;
+		sparse = (double)row / (double)pitch;
+		r->row = row;
+		r->pitch = pitch;
+		r->rows = rows;
+	}
+	return false;
 }
 
 static uint64_t reach(const struct box *b)
@@ -1952,7 +1955,7 @@ static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn
 			struct box *b = &one.b[k];
 			struct krt_flow_range r;
 
-			if (one.n > MAX_SHOWN && (!sure_box(b) || shown == MAX_SHOWN))
+			if (one.n > MAX_SHOWN && (b->ndims > 1 || shown == MAX_SHOWN))
 				continue;
 			acc = b->acc;
 			if (place_of(f, e, &p->accs[acc], b->at, b->at + (int64_t)reach(b), &r) !=
@@ -1966,8 +1969,7 @@ static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn
 				r.hi = off + reach(b);
 			}
 			r.width = r.width < b->len ? r.width : b->len;
-			shape_box(b, &r);
-			r.must = sure_box(b);
+			r.must = shape_box(b, &r);
 			shown++;
 			fn(user, &r);
 		}

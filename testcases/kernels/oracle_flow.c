@@ -293,8 +293,6 @@ static void one_range(void *user, const struct krt_flow_range *g)
 	hi = base + g->hi;
 	if (oracle_lie == 1 && hi > lo)
 		hi--;
-	if (g->must && g->stride > g->width)
-		oracle_fail("surely touched, with gaps");
 	if (lo >= hi)
 		return;
 	start = r->o->buffers[b].base;
@@ -308,18 +306,20 @@ static void one_range(void *user, const struct krt_flow_range *g)
 
 		if (to > hi)
 			to = hi;
-		if (g->must)
-			put(r, b, r->must, g->kind, from, to + (oracle_lie == 2));
-		if (!g->stride || g->stride <= g->width)
+		if (!g->stride || g->stride <= g->width) {
 			put(r, b, r->may, g->kind, from, to);
-		else
-			for (uint64_t a = from < start ? from + (start - from) / g->stride * g->stride
-						       : from;
-			     a < to && a < end; a += g->stride)
-				put(r, b, r->may, g->kind, a,
-				    a + g->width < to ? a + g->width : to);
-		if (!g->pitch)
-			break;
+			if (g->must)
+				put(r, b, r->must, g->kind, from, to + (oracle_lie == 2));
+			continue;
+		}
+		for (uint64_t a = from < start ? from + (start - from) / g->stride * g->stride : from;
+		     a < to && a < end; a += g->stride) {
+			uint64_t last = a + g->width < to ? a + g->width : to;
+
+			put(r, b, r->may, g->kind, a, last);
+			if (g->must)
+				put(r, b, r->must, g->kind, a, last + (oracle_lie == 2));
+		}
 	}
 }
 
