@@ -536,6 +536,21 @@ static bool join(struct box *a, const struct box *b, bool loose)
 	return true;
 }
 
+/* Does one begin where the other ends, in a dimension that both have? */
+static bool follow(const struct box *a, const struct box *b)
+{
+	uint64_t apart = a->at < b->at ? (uint64_t)(b->at - a->at) : (uint64_t)(a->at - b->at);
+
+	if (a->len != b->len)
+		return false;
+	for (uint32_t i = 0; i < a->ndims; i++)
+		for (uint32_t k = 0; k < b->ndims; k++)
+			if (a->dim[i].coef == b->dim[k].coef && a->dim[i].n == b->dim[k].n &&
+			    apart == a->dim[i].coef * (a->dim[i].n + 1))
+				return true;
+	return false;
+}
+
 /* Side by side, and one has more rows: these become a box of their own. */
 static bool cut_longer(struct boxes *s, uint32_t i, uint32_t j)
 {
@@ -544,7 +559,7 @@ static bool cut_longer(struct boxes *s, uint32_t i, uint32_t j)
 	uint64_t n;
 	int k;
 
-	if (s->n == MAX_BOXES || d.n != 1 || !touch(a, b))
+	if (s->n == MAX_BOXES || d.n != 1 || (!touch(a, b) && !follow(a, b)))
 		return false;
 	l = d.na > d.nb ? a : b;
 	n = l == a ? d.nb : d.na;
