@@ -530,7 +530,10 @@ static void file_access(void *user, const struct krt_kernels_access *f)
 				      .width = f->width,
 				      .base = f->base,
 				      .know = KRT_KNOW_KERNELS_FILE,
-				      .sure = f->loose ? KRT_SURE_LIMIT : f->sure,
+				      .sure = f->loose ? KRT_SURE_LIMIT
+					      : f->sure == KRT_SURE_SOME
+						      ? KRT_SURE_WITHIN /* which bytes, data decide */
+						      : f->sure,
 				      .param = f->arg,
 				      .offset = f->offset};
 	struct extent x;

@@ -25,7 +25,7 @@
  *
  *	arg N ROLE [FROM, TO)	ROLE: read, write, read+write, atomic
  *	arg N ROLE		the same, from the pointer on; how far is not known
- *	arg N may ROLE [..)	nothing outside; inside, it depends on data
+ *	arg N may ROLE [..)	nothing outside; inside, data decide: likely against what is sure, else possible
  *	arg N may ROLE		the same, up to the end of what the pointer leads to
  *	arg N ROLE [..) within [A, B)	   surely the first, surely nothing outside the second
  *	arg N ROLE [..) each d in A..B (COUNT by STRIDE)
