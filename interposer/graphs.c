@@ -256,7 +256,7 @@ static bool find_mapping(char *buf, size_t size, uint64_t sp, uint64_t *low, uin
  * that the thread was made with (a coroutine, a signal stack).  Above a thread's
  * stack lies its descriptor, in the same mapping; elsewhere nothing is known.
  */
-static bool on_own_stack(struct krt_thread *t, uint64_t sp)
+bool krt_on_own_stack(struct krt_thread *t, uint64_t sp)
 {
 	uint64_t low = 0, high = 0, descriptor = (uintptr_t)__builtin_thread_pointer();
 	const size_t size = 16384;
@@ -284,6 +284,17 @@ static bool on_own_stack(struct krt_thread *t, uint64_t sp)
 	return t->stack_low <= sp && sp < t->stack_high;
 }
 
+bool krt_mapping_of(uint64_t addr, uint64_t *low, uint64_t *high)
+{
+	const size_t size = 16384;
+	char *buf = krt_map(size);
+	bool stack, found = buf && find_mapping(buf, size, addr, low, high, &stack);
+
+	if (buf)
+		krt_unmap(buf, size);
+	return found;
+}
+
 static void frame_blob(struct krt_call *c)
 {
 	struct krt_frame_rec *f = krt_call_blob(c, KRT_BLOB_OF_CALL, KRT_BLOB_FRAME, sizeof *f);
@@ -291,7 +302,7 @@ static void frame_blob(struct krt_call *c)
 	if (!f)
 		return;
 	*f = (struct krt_frame_rec){ .sp = c->sp };
-	if (on_own_stack(c->thread, c->sp)) {
+	if (krt_on_own_stack(c->thread, c->sp)) {
 		f->low = c->thread->stack_low;
 		f->high = c->thread->stack_high;
 	}
@@ -516,7 +527,7 @@ static void host_memory(struct out *o, uint64_t base, uint64_t len)
 	if (!base || !len || base + len < base)
 		return;
 	krt_heap_hold(base, len, o->holder, o->node);
-	if (o->single && !o->depth && base >= sp && on_own_stack(o->c->thread, sp) &&
+	if (o->single && !o->depth && base >= sp && krt_on_own_stack(o->c->thread, sp) &&
 	    base < o->c->thread->stack_high)
 		o->stack = true;
 }

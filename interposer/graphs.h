@@ -26,6 +26,11 @@ static inline bool krt_captures_now(void)
 	return atomic_load_explicit(&krt_captures, memory_order_relaxed) != 0;
 }
 
+/* Is sp on the stack that the calling thread was made with?  Then its bounds are in t. */
+bool krt_on_own_stack(struct krt_thread *t, uint64_t sp);
+/* Bounds of the mapping around addr: cold, it reads a file. */
+bool krt_mapping_of(uint64_t addr, uint64_t *low, uint64_t *high);
+
 #define KRT_NO_STREAM (UINT64_MAX - 1)
 /* Before the driver is called. */
 void krt_graphs_before(struct krt_call *call, enum krt_graph_part part, uint64_t stream);

@@ -9,22 +9,24 @@
  *
  * A source is only looked at where it cannot be device memory: by what the
  * entry point or the operand's type says, and by the map; managed memory would
- * come over to the CPU.  Pinned memory that the driver gave out and that was not
- * given back is read by loads: the kernel refuses to look into the driver's
- * mappings.  Everything else is read through the kernel, which answers with an
- * error where a load would fault.  Pages that it could read are remembered, and
- * are then read by loads too: what a driver reads in the same call may be read.
+ * come over to the CPU.  The calling thread's stack, the heap below the program
+ * break and pinned memory that the driver gave out and that was not given back
+ * are read by loads: they can be, and into the driver's mappings the kernel
+ * refuses to look.  Everything else is read through the kernel, which answers with an
+ * error where a load would fault.
  *
- * No locking: the map only gets more bits; a page is one word; a pinned range is
- * valid while its base is the same before and after its end was read.
+ * No locking: the map only gets more bits; a pinned range is valid while its base
+ * is the same before and after its end was read.
  */
 #include "pointers.h"
+#include "graphs.h"
 #include "lane.h"
 
 #define CUABI_EXACT_NAMES
 #include "cuabi.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define GRANULE_BITS 21
 #define ADDRESS_BITS 47
@@ -32,8 +34,8 @@
 #define GIVEN        1u
 #define NOT_HOST     2u
 #define RANGE_MAX    (1ull << 44) /* of one range that is noted: a reservation may be all there is */
-#define PAGE_BITS    12
-#define PAGES        1024         /* remembered */
+#define HEAP_MAX     (1ull << 36) /* below the break */
+#define STACK_MAX    (64u << 20)
 #define PINNED_MAX   4096         /* ranges that are known; more are read through the kernel, if at all */
 #define GAP          2            /* words that are no addresses inside a run */
 #define HEAD         4096u        /* a table has an address in its first bytes */
@@ -41,12 +43,12 @@
 
 static _Atomic uint32_t *map;     /* 16 granules a word */
 static _Atomic uint64_t lowest = UINT64_MAX, highest;
-static _Atomic uint64_t pages[PAGES]; /* number of a page, behind it the epoch's low bits */
-static _Atomic uint64_t epoch;
+static _Atomic uint64_t heap_low;     /* where the heap begins, 0: not known yet */
+static _Atomic uint32_t heap_looks;
 static struct {
 	_Atomic uint64_t base, end; /* base 0: free, 1: being made */
 } pinned[PINNED_MAX];
-static _Atomic uint32_t npinned;      /* slots ever used */
+static _Atomic uint32_t npinned, lately; /* slots ever used; the one that was found last */
 
 bool krt_pointers_open(void)
 {
@@ -105,7 +107,6 @@ void krt_pointers_gone(uint64_t addr)
 {
 	uint32_t n = atomic_load_explicit(&npinned, memory_order_relaxed);
 
-	atomic_fetch_add_explicit(&epoch, 1, memory_order_relaxed);
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t base = atomic_load_explicit(&pinned[i].base, memory_order_relaxed);
 
@@ -114,19 +115,27 @@ void krt_pointers_gone(uint64_t addr)
 	}
 }
 
+static bool in_pinned(uint32_t i, uint64_t addr, uint64_t len)
+{
+	uint64_t base = atomic_load_explicit(&pinned[i].base, memory_order_acquire), end;
+
+	if (base < 2 || addr < base)
+		return false;
+	end = atomic_load_explicit(&pinned[i].end, memory_order_acquire);
+	return addr + len <= end && atomic_load_explicit(&pinned[i].base, memory_order_relaxed) == base;
+}
+
 static bool is_pinned(uint64_t addr, uint64_t len)
 {
 	uint32_t n = atomic_load_explicit(&npinned, memory_order_relaxed);
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t base = atomic_load_explicit(&pinned[i].base, memory_order_acquire), end;
-
-		if (base < 2 || addr < base)
-			continue;
-		end = atomic_load_explicit(&pinned[i].end, memory_order_acquire);
-		if (addr + len <= end && atomic_load_explicit(&pinned[i].base, memory_order_relaxed) == base)
+	if (in_pinned(atomic_load_explicit(&lately, memory_order_relaxed), addr, len))
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		if (in_pinned(i, addr, len)) {
+			atomic_store_explicit(&lately, i, memory_order_relaxed);
 			return true;
-	}
+		}
 	return false;
 }
 
@@ -139,33 +148,38 @@ static bool marked(uint64_t addr, unsigned bit)
 
 /* ---- reading a source ---- */
 
-static uint64_t page_key(uint64_t page)
+/* Is it in the part of the heap that grows by moving the program break? */
+static bool in_heap(uint64_t addr, uint64_t len)
 {
-	return page << PAGE_BITS | (atomic_load_explicit(&epoch, memory_order_relaxed) & ((1u << PAGE_BITS) - 1));
+	uint64_t top = (uintptr_t)sbrk(0), low = atomic_load_explicit(&heap_low, memory_order_relaxed), high;
+
+	if (addr >= top || top - addr > HEAP_MAX || len > top - addr)
+		return false;
+	if (krt_unlikely(!low)) {
+		if (atomic_fetch_add_explicit(&heap_looks, 1, memory_order_relaxed) >= 16 ||
+		    !krt_mapping_of(addr, &low, &high) || high < top || high - top > 65536)
+			return false;
+		atomic_store_explicit(&heap_low, low, memory_order_relaxed);
+	}
+	return addr >= low;
+}
+
+static bool on_stack(struct krt_call *c, uint64_t addr, uint64_t len)
+{
+	return addr >= c->sp && addr - c->sp < STACK_MAX && krt_on_own_stack(c->thread, c->sp) &&
+	       addr + len <= c->thread->stack_high;
 }
 
 /* The bytes, or a copy of them in the thread's own memory; NULL: they cannot be read. */
-static const char *source(struct krt_thread *t, uint64_t addr, uint64_t len)
+static const char *source(struct krt_call *c, uint64_t addr, uint64_t len)
 {
-	uint64_t first = addr >> PAGE_BITS, last = (addr + len - 1) >> PAGE_BITS, page = first;
-	const char *from;
+	struct krt_thread *t = c->thread;
 
-	while (page <= last && atomic_load_explicit(&pages[page % PAGES], memory_order_relaxed) == page_key(page))
-		page++;
-	if (krt_likely(page > last))
+	if (on_stack(c, addr, len) || in_heap(addr, len) || is_pinned(addr, len))
 		return (const char *)addr;
-	if (is_pinned(addr, len)) {
-		from = (const char *)addr;
-	} else {
-		if (!t->bytes)
-			t->bytes = krt_map(KRT_POINTERS_COPY_MAX);
-		if (!t->bytes || krt_read(addr, t->bytes, len) != len)
-			return NULL;
-		from = t->bytes;
-	}
-	for (page = first; page <= last; page++)
-		atomic_store_explicit(&pages[page % PAGES], page_key(page), memory_order_relaxed);
-	return from;
+	if (!t->bytes)
+		t->bytes = krt_map(KRT_POINTERS_COPY_MAX);
+	return t->bytes && krt_read(addr, t->bytes, len) == len ? t->bytes : NULL;
 }
 
 /* ---- telling ---- */
@@ -237,11 +251,11 @@ static bool tell(struct telling *t, uint64_t dst, uint64_t src, uint64_t len, ui
 	if (!src || len < skip + 8 || len > KRT_POINTERS_COPY_MAX || src + len < src ||
 	    (src + len) >> ADDRESS_BITS || marked(src, NOT_HOST) || marked(src + len - 1, NOT_HOST))
 		return true;
-	p = source(t->call->thread, src, head);
+	p = source(t->call, src, head);
 	if (!p || krt_likely(!any_pointer(t, p + skip, (uint32_t)((head - skip) / 8))))
 		return true;
 	if (head < len)
-		p = source(t->call->thread, src, len);
+		p = source(t->call, src, len);
 	if (!p)
 		return true;
 	p += skip;
