@@ -323,6 +323,18 @@ programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsa
 		$(FAKE_LIBS) $(O)/testcases/libs/caller.so
 	$(Q)$(O)/testcases/runner --build=$(O)
 
+# Pairs of launches, copies and sets drawn at random, against what they surely touch.
+ALL   += $(O)/random/launches
+TESTS += random
+.PHONY: random
+$(O)/random/launches: testcases/random/launches.c testcases/common/nvcc_kernels.h | $(O)/sim/libcuda.so.1
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(PROG_CC) -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1
+
+random: $(O)/random/launches $(O)/krtsan $(O)/libkrtsan.so
+	$(Q)testcases/random/run.sh $(O)
+
 # The runner and the aggregator themselves.
 harness: $(PROG_PLANTED) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
 	$(Q)O=$(O) testcases/harness/selftest.sh
