@@ -29,30 +29,37 @@ static struct {
 	uint64_t addr, bytes;
 } workspace[WORKSPACES];
 
-static int workspace_of(uint64_t handle, bool make)
+static int workspace_at(uint64_t handle, uint64_t wanted)
 {
 	unsigned at = (unsigned)(handle * 0x9e3779b97f4a7c15ull >> 40);
 
-	for (unsigned i = 0; handle && i < WORKSPACE_TRIES; i++) {
-		unsigned k = (at + i) & (WORKSPACES - 1);
-		uint64_t there = atomic_load_explicit(&workspace[k].handle, memory_order_acquire);
-
-		if (there == handle)
-			return (int)k;
-		if (!there && make && atomic_compare_exchange_strong(&workspace[k].handle, &there, handle))
-			return (int)k;
-	}
+	for (unsigned i = 0; handle && i < WORKSPACE_TRIES; i++)
+		if (atomic_load_explicit(&workspace[(at + i) & (WORKSPACES - 1)].handle, memory_order_acquire) == wanted)
+			return (int)((at + i) & (WORKSPACES - 1));
 	return -1;
+}
+
+static int workspace_of(uint64_t handle)
+{
+	return workspace_at(handle, handle);
 }
 
 static void workspace_set(uint64_t handle, uint64_t addr, uint64_t bytes)
 {
-	int k = workspace_of(handle, bytes != 0);
+	uint64_t none = 0;
+	int k = workspace_of(handle);
 
+	if (k < 0 && bytes) {
+		k = workspace_at(handle, 0);
+		if (k >= 0 && !atomic_compare_exchange_strong(&workspace[k].handle, &none, handle))
+			k = -1; /* another thread's: rare, and this one is not known */
+	}
 	if (k >= 0) {
 		workspace[k].addr = bytes ? addr : 0;
 		workspace[k].bytes = bytes;
 	}
+	if (k >= 0 && !bytes)
+		atomic_store_explicit(&workspace[k].handle, 0, memory_order_release);
 }
 
 /* ---- words ---- */
@@ -68,7 +75,7 @@ static void blas_words(const struct krt_library_call *c, const struct krt_lib_fn
 	int (*mode)(uint64_t, int *) = (int (*)(uint64_t, int *))krt_library_sibling(KRT_LIB_FN_cublasGetPointerMode_v2,
 										     c->fn);
 	unsigned bytes = krt_lib_scalar_bytes(f, c->args);
-	int device = -1, k = workspace_of(c->args[0], false);
+	int device = -1, k = workspace_of(c->args[0]);
 
 	if (mode && mode(c->args[0], &device))
 		device = -1;
