@@ -84,6 +84,14 @@ for c in weights weights_struct halves halves_guarded even_odd halves_copied tab
 	t "nvcc: $c" $S -- "$P" $c
 done
 
+random() {
+	GPU=1 testcases/random/run.sh "$B" 1 10 40 >"$W/$n.out" 2>&1
+	local code=$?
+	if [ $code = 0 ]; then line "random launches" ok "$(tail -n 1 "$W/$n.out")"
+	else line "random launches" FAIL "$(tail -n 1 "$W/$n.out")"; grep '  |' "$W/$n.out" | head -n 10; fi
+}
+chosen "random launches" && later random
+
 # --- Triton, eager, libraries --------------------------------------------------------------
 pair() { # name, wanted, case and arguments around the order
 	local name=$1 want=$2 case=$3

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Random pairs of operations on two streams: run.sh BUILD [FIRST LAST ROUNDS], a process a seed.
+# Random pairs of operations on two streams: run.sh BUILD [FIRST LAST ROUNDS], a process a seed;
+# with GPU=1 in the environment on a card, else on the simulated driver.
 # Not one false alarm, and not one meeting missed.
 set -u
 build=$(cd "$1" && pwd) || exit 125
@@ -9,9 +10,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 first=${2:-1} last=${3:-12} rounds=${4:-30}
 work=$(mktemp -d) || exit 125
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
+passed=0 failed=0 sim=--sim
+[ -n "${GPU:-}" ] && sim=
 for seed in $(seq "$first" "$last"); do
-	"$build/krtsan" run --sim --stacks=full --depth=64 --fail-on=never --log-path=/dev/null --report=json:"$work/r.json" -- \
+	"$build/krtsan" run $sim --stacks=full --depth=64 --fail-on=never --log-path=/dev/null --report=json:"$work/r.json" -- \
 		"$build/random/launches" "$seed" "$rounds" >"$work/out" 2>"$work/err"
 	rc=$?
 	what=$(python3 "$here/check.py" "$work/out" "$work/r.json" 2>&1)
