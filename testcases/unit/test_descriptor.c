@@ -2,7 +2,7 @@
 /*
  * What tensor maps, textures and surfaces lead to (descriptor.c).
  */
-#include "rec_build.h"
+#include "graph_build.h"
 #include "analyzer/engine_int.h"
 #include "analyzer/image_store.h"
 #include "interposer/cuabi.h"
@@ -563,6 +563,64 @@ Test(descriptor, kernels_with_textures)
 	launch(&w, S1, DRAW, 77);
 	set(&w, DEV, 8192, S2);
 	IS("");
+#undef BEGIN
+}
+
+/* Kernel nodes reach memory in the same way. */
+Test(descriptor, nodes_with_descriptors)
+{
+	static struct graph_build b;
+	CUDA_RESOURCE_DESC linear = {.resType = CU_RESOURCE_TYPE_LINEAR};
+	CUDA_RESOURCE_DESC image = {.resType = CU_RESOURCE_TYPE_ARRAY};
+	struct map m = content(1);
+	uint64_t p[16];
+
+	memcpy(p, &m, sizeof(m));
+	linear.res.linear.devPtr = DEV + 4096;
+	linear.res.linear.sizeInBytes = 4096;
+	image.res.array.hArray = (CUarray)0xa0;
+#define BEGIN()                                                                                    \
+	do {                                                                                       \
+		array(0xa0, 32, 4);                                                                \
+		create(false, 1, &linear);                                                         \
+		create(true, 1, &image);                                                           \
+		graph_open(&b, 0x301);                                                             \
+	} while (0)
+	begin();
+	BEGIN();
+	graph_kernel_of(&b, STORE, 1, 16, p);
+	graph_set(&b, DEV + 512, 128);
+	instantiate(&w, 0x401, 0x301, &b);
+	IS("GRAPH-UNORDERED-NODES:warning:1");
+	BEGIN();
+	graph_kernel_of(&b, STORE, 1, 16, p);
+	graph_set(&b, DEV + 512 + 128, 128); /* between the rows */
+	instantiate(&w, 0x401, 0x301, &b);
+	IS("");
+	BEGIN();
+	graph_kernel(&b, SAMPLE, 1, 1);
+	graph_set(&b, DEV + 8192, 128);
+	graph_kernel(&b, DRAW, 1, 1);
+	instantiate(&w, 0x401, 0x301, &b);
+	IS("");
+	BEGIN();
+	graph_kernel(&b, SAMPLE, 1, 1);
+	graph_set(&b, DEV + 8000, 8);
+	instantiate(&w, 0x401, 0x301, &b);
+	IS("GRAPH-UNORDERED-NODES:warning:1");
+	/* a launch beside a copy */
+	BEGIN();
+	graph_kernel(&b, DRAW, 1, 1);
+	instantiate(&w, 0x401, 0x301, &b);
+	graph_launch(&w, 0x401, S1);
+	call(&w, cuMemcpyAtoHAsync_v2, A(PIN), A(0xa0), A(256), A(64), A(S2));
+	IS("GRAPH-EXEC-OVERLAP:warning:1");
+	BEGIN();
+	graph_kernel_of(&b, LOAD, 1, 16, p);
+	instantiate(&w, 0x401, 0x301, &b);
+	graph_launch(&w, 0x401, S1);
+	set(&w, DEV + 512, 8, S2);
+	IS("GRAPH-EXEC-OVERLAP:warning:1");
 #undef BEGIN
 }
 
