@@ -334,10 +334,23 @@ static void gaps(struct ev *e, const struct aval *v, int64_t *lo, int64_t *hi);
 static struct aval quotient(struct ev *e, const struct aval *v, int64_t d)
 {
 	struct aval m, r, q;
-	int64_t lo, hi;
+	int64_t lo, hi, g;
 
 	if (v->st)
 		return *v;
+	/* A multiple by a factor that stands for a division: g * u / d is u / n. */
+	g = (int64_t)gcd(step_of(v), mag(v->c));
+	if (g > 1 && d % g && hull(e, v, &lo, &hi) && lo >= 0) {
+		int64_t n = d / g + 1;
+
+		if ((wide)(hi / g) * ((wide)g * n - d) < d) {
+			m = *v;
+			m.c /= g;
+			for (unsigned i = 0; i < m.n; i++)
+				m.t[i].coef /= g;
+			return quotient(e, &m, n);
+		}
+	}
 	divide(v, d, &m, &r);
 	for (unsigned i = 0; i < m.n; i++)
 		m.t[i].coef /= d;
@@ -1182,6 +1195,20 @@ static struct aval node(struct ev *e, const struct pins *p)
 		if (p->nop == N_MIN)
 			return fresh(e, alo < blo ? alo : blo, ahi < bhi ? ahi : bhi, 1);
 		return fresh(e, alo > blo ? alo : blo, ahi > bhi ? ahi : bhi, 1);
+	case N_HIGH:
+		x = window(e, a, 32, p->sign);
+		y = window(e, b, 32, p->sign && !(p->imm & N_HIGH_UNSIGNED));
+		if (!is_const(&y) || y.c <= 0 || !hull(e, &x, &alo, &ahi))
+			return window(e, &top, 32, p->sign);
+		if (alo < 0) {
+			flow_wish_below(e, &x, 0);
+			return window(e, &top, 32, p->sign);
+		}
+		x = scaled(e, &x, y.c);
+		k = 32 + p->imm % 32;
+		if (!hull(e, &x, &alo, &ahi))
+			return window(e, &top, 32, p->sign);
+		return k > 61 ? con(0) : quotient(e, &x, INT64_C(1) << k);
 	case N_DIV:
 	case N_REM:
 		x = window(e, a, w, p->sign);

@@ -163,6 +163,10 @@ static uint32_t shift_right(struct build *b, unsigned w, bool sign, uint32_t v, 
 {
 	const struct node n = *NODE(b->g, v), r = *NODE(b->g, by);
 
+	/* A division by a constant. */
+	if (n.op == N_HIGH && w == 32 && r.op == N_CONST && r.imm > 0 &&
+	    n.imm % 32 + r.imm < 32)
+		return mk(b, N_HIGH, 32, n.sign, n.a, n.b, n.imm + r.imm);
 	/* Shifted to the left before: the low bits, extended. */
 	if (n.op == N_SHL && n.w == w && r.op == N_CONST && NODE(b->g, n.b)->op == N_CONST) {
 		int64_t left = NODE(b->g, n.b)->imm, right = r.imm;
@@ -174,6 +178,19 @@ static uint32_t shift_right(struct build *b, unsigned w, bool sign, uint32_t v, 
 		}
 	}
 	return mk(b, N_SHR, w, sign, v, by, 0);
+}
+
+static uint32_t added(struct build *b, enum nop op, unsigned w, uint32_t x, uint32_t y)
+{
+	/* The high half of a times a factor of 32 bits, of which one too many is for the sign. */
+	for (unsigned i = 0; i < 2 && op == N_ADD && w == 32; i++) {
+		const struct node n = *NODE(b->g, i ? y : x);
+
+		if (n.op == N_HIGH && n.sign && !n.imm && n.a == (i ? x : y) &&
+		    NODE(b->g, n.b)->op == N_CONST && NODE(b->g, n.b)->imm < 0)
+			return mk(b, N_HIGH, 32, true, n.a, n.b, N_HIGH_UNSIGNED);
+	}
+	return mk(b, op, w, false, x, y, 0);
 }
 
 static unsigned reg_bits(const struct flow *fl, const struct instance *inst, uint32_t reg)
@@ -650,10 +667,13 @@ static uint32_t compute(struct build *b, const struct fop *o)
 	case PTX_OP_SUB:
 		if (in->nops != 3)
 			return NONE;
-		return mk(b, in->op == PTX_OP_ADD ? N_ADD : N_SUB, w, false,
-			  source(b, o, &op[1], w), source(b, o, &op[2], w), 0);
+		return added(b, in->op == PTX_OP_ADD ? N_ADD : N_SUB, w,
+			     source(b, o, &op[1], w), source(b, o, &op[2], w));
 	case PTX_OP_MUL:
 	case PTX_OP_MAD:
+		if (in->nops == 3 && in->op == PTX_OP_MUL && ptx_inst_has(in, PTX_M_HI) && w == 32)
+			return mk(b, N_HIGH, 32, sign, source(b, o, &op[1], w),
+				  source(b, o, &op[2], w), 0);
 		if (in->nops != (in->op == PTX_OP_MUL ? 3 : 4) || ptx_inst_has(in, PTX_M_HI))
 			return NONE;
 		if (wide) {

@@ -22,6 +22,7 @@ enum nop {
 	N_SREG,    /* imm: enum sreg */
 	N_VAR,     /* the address of global number imm */
 	N_ADD, N_SUB, N_MUL, N_SHL, N_SHR, N_AND, N_OR, N_XOR, N_MIN, N_MAX, N_DIV, N_REM,
+	N_HIGH,    /* a * b >> (32 + imm % 32); imm & N_HIGH_UNSIGNED: a is signed, b is not */
 	N_EXT,     /* the low imm bits of a, extended */
 	N_SEL,     /* a ? b : c */
 	N_PHI,     /* joins; imm: index of graph.phis */
@@ -30,6 +31,7 @@ enum nop {
 	N_CMP,     /* a ? b; imm: enum ncmp, w: bits compared */
 	N_PAND, N_POR, N_PNOT,
 };
+#define N_HIGH_UNSIGNED 32
 enum ncmp { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
 enum sreg { S_TID, S_CTAID = 3, S_NTID = 6, S_NCTAID = 9, S_LANE = 12 };
 

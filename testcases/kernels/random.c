@@ -83,11 +83,23 @@ static unsigned arithmetic(struct gen *g)
 					  "min.u32", "max.u32", "add.s32",    "add.s32"};
 	static const char *const scaled[] = {"shl.b32", "shr.u32", "shr.s32"};
 	static const char *const divided[] = {"div.s32", "div.u32", "rem.s32", "rem.u32"};
+	/* by 3, 5, 6, 7 and 100, and what is no division */
+	static const int factors[] = {1431655766, 1717986919,  715827883, -1840700269,
+				      1374389535, -2004318071, 65536,	  -5};
 	static const char *const narrow[] = {"cvt.u32.u8", "cvt.s32.s8", "cvt.u32.u16",
 					     "cvt.s32.s16"};
 	unsigned a = reg(g), b = reg(g), d, p;
 
-	switch (draw(g, 10)) {
+	switch (draw(g, 11)) {
+	case 9:
+		d = g->regs + 2;
+		out(g, "mul.hi.%s %%r%u, %%r%u, %d;\n", draw(g, 4) ? "s32" : "u32", d - 2, a,
+		    factors[draw(g, 8)]);
+		out(g, draw(g, 2) ? "add.s32 %%r%u, %%r%u, %%r%u;\n" : "mov.u32 %%r%u, %%r%u;\n",
+		    d - 1, d - 2, a);
+		out(g, "shr.%s %%r%u, %%r%u, %u;\n", draw(g, 2) ? "s32" : "u32", d, d - 1,
+		    draw(g, 4) ? draw(g, 7) : 31);
+		break;
 	case 0:
 	case 1:
 	case 2:
