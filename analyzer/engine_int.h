@@ -468,6 +468,7 @@ struct krt_kernel_ask {
 	/* out */
 	uint32_t flags; /* KRT_FLOW_* of ptx/flow.h; 0 without PTX */
 	bool opaque;	/* of whose parameters, or pointers in memory, something was not told */
+	bool vague;	/* of some access not which bytes: a role alone, limits, a scan */
 	bool wild;	/* it may write where nothing told of it */
 };
 /*

@@ -191,6 +191,7 @@ static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct 
 		krt_kernel_scan(e, p, pointer_like, spin, &o);
 	tier = krt_kernel_accesses(e, p, &ask);
 	e->cov.launches_by[tier]++;
+	e->cov.kernels_certain += !ask.vague;
 	e->cov.kernels_declared += tier <= KRT_TIER_KERNELS_FILE;
 	e->cov.kernels_unknown += tier >= KRT_TIER_NAME;
 	if (ask.wild)
@@ -327,6 +328,7 @@ static void launch_multi(struct krt_engine *e, const struct krt_call *c)
 			if (krt_launch_declared(e, c, s[i], true, touch_access,
 						&(struct on_op){.e = e, .op = op, .ask = &none})) {
 				e->cov.launches_by[KRT_TIER_ANNOTATION]++;
+				e->cov.kernels_certain++;
 				e->cov.kernels_declared++;
 			} else {
 				e->cov.launches_by[KRT_TIER_SCAN]++;

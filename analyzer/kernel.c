@@ -538,6 +538,7 @@ static void file_access(void *user, const struct krt_kernels_access *f)
 				      .offset = f->offset};
 	struct extent x;
 
+	t->ask->vague |= !f->len || f->loose;
 	if (!f->len) {
 		if (is_memory(t, a.addr))
 			tell_pointer(t, &a, f->role);
@@ -1138,7 +1139,7 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 	struct telling t = {.e = e, .p = p, .k = k, .ask = ask};
 
 	ask->flags = 0;
-	ask->opaque = ask->wild = false;
+	ask->opaque = ask->wild = ask->vague = false;
 	if (k)
 		krt_kernel_layout(e, k, p, ask->ctx ? ask->ctx->device : UINT32_MAX);
 	if (k)
@@ -1149,8 +1150,11 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 		return KRT_TIER_KERNELS_FILE;
 	if (by_library(&t))
 		return KRT_TIER_LIBRARY;
-	if (k && by_text(&t, k))
+	if (k && by_text(&t, k)) {
+		ask->vague = t.role_only;
 		return t.role_only ? KRT_TIER_ROLE : KRT_TIER_RANGE;
+	}
+	ask->vague = true;
 	ask->opaque = ask->wild = !k || !p->known;
 	if (k && !has_params(&t))
 		scan_block(&t);
@@ -1196,6 +1200,7 @@ enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_
 	tier = accesses(e, p, &through);
 	ask->flags = through.flags;
 	ask->opaque = through.opaque;
+	ask->vague = through.vague;
 	ask->wild = through.wild;
 	e->cfg.watch->told(e->cfg.watch->user, e, p, ask, tier);
 	return tier;

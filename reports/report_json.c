@@ -175,6 +175,7 @@ static void coverage(struct krt_json *j, const struct krt_coverage *c)
 	COUNTER(ignored);
 	COUNTER(kernels_declared);
 	COUNTER(kernels_unknown);
+	COUNTER(kernels_certain);
 	krt_json_open(j, "kernels", '{');
 	for (unsigned k = 0; k < KRT_NR_TIERS; k++)
 		krt_json_uint(j, krt_tier_text(k), c->launches_by[k]);

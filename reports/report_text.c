@@ -391,14 +391,11 @@ static void finding(struct text *t, const struct krt_finding *f)
 /* By what the launches' accesses are known, and of how many that is certain. */
 static void kernels(const struct text *t, const struct krt_coverage *sum)
 {
-	uint64_t all = 0, certain = 0;
+	uint64_t all = 0;
 	const char *sep = "";
 
-	for (unsigned k = 0; k < KRT_NR_TIERS; k++) {
+	for (unsigned k = 0; k < KRT_NR_TIERS; k++)
 		all += sum->launches_by[k];
-		if (krt_tier_certain(k))
-			certain += sum->launches_by[k];
-	}
 	if (!all)
 		return;
 	begin(t);
@@ -412,7 +409,7 @@ static void kernels(const struct text *t, const struct krt_coverage *sum)
 		number(t, sum->launches_by[k]);
 		sep = ", ";
 	}
-	fprintf(t->out, " (%u %% certain)", (unsigned)(certain * 100 / all));
+	fprintf(t->out, " (%u %% certain)", (unsigned)(sum->kernels_certain * 100 / all));
 	end(t);
 }
 

@@ -291,7 +291,7 @@ void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum)
 		ADD(dropped);
 		ADD(unwrapped);
 		ADD(export_tables);
-		ADD(ignored); ADD(kernels_declared); ADD(kernels_unknown);
+		ADD(ignored); ADD(kernels_declared); ADD(kernels_unknown); ADD(kernels_certain);
 		for (unsigned k = 0; k < KRT_NR_TIERS; k++)
 			ADD(launches_by[k]);
 		ADD(device_times);

@@ -30,11 +30,6 @@ enum krt_tier {
 	KRT_NR_TIERS
 };
 const char *krt_tier_text(enum krt_tier t);
-/* Which bytes a launch touches is known, not only what for. */
-static inline bool krt_tier_certain(enum krt_tier t)
-{
-	return t <= KRT_TIER_RANGE;
-}
 
 enum krt_rule_id {
 #define KRT_RULE(NAME, id, level, title) KRT_RULE_##NAME,
@@ -147,6 +142,7 @@ struct krt_coverage {
 	uint64_t failed_calls, dropped, unwrapped, export_tables, ignored;
 	uint64_t kernels_declared, kernels_unknown; /* launches: by a file or the program; neither
 						       nor by PTX or a library's call */
+	uint64_t kernels_certain; /* launches of which it is known which bytes they may touch */
 	uint64_t launches_by[KRT_NR_TIERS];
 	uint64_t device_times; /* operations of which the device's times are known */
 	char timing[96];       /* whether they are recorded, or why not; "": not asked for */

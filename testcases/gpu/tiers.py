@@ -8,14 +8,14 @@ import json
 import sys
 
 name, least, report, kernels = sys.argv[1:]
-CERTAIN = ("annotation", "kernels-file", "library-model", "ptx-range")
+RANGES = ("annotation", "kernels-file", "library-model", "ptx-range")
 try:
     r = json.load(open(report))
 except Exception as e:
     sys.exit("%-46s FAIL  no report: %s" % (name, e))
 tiers = r["coverage"]["kernels"]
 total = sum(tiers.values())
-share = 100 * sum(tiers.get(t, 0) for t in CERTAIN) / max(total, 1)
+share = 100 * r["coverage"]["kernels_certain"] / max(total, 1)
 loud = [f for f in r["findings"] if f["level"] != "note"]
 ok = total > 0 and share >= float(least) and not loud
 print("%-46s %-5s certain for %.1f %% of %d launches; %s" % (
@@ -27,7 +27,7 @@ for t, n in tiers.items():
 rest = []
 for l in open(kernels):
     w = l.split(None, 3)  # launches, nodes, tiers, name
-    if len(w) == 4 and w[0].isdigit() and not all(t.split(":")[0] in CERTAIN for t in w[2].split(",")):
+    if len(w) == 4 and w[0].isdigit() and not all(t.split(":")[0] in RANGES for t in w[2].split(",")):
         rest.append((int(w[0]), w[2], w[3].strip()))
 for n, t, k in sorted(rest, reverse=True)[:12]:
     print("      %6d %-12s %s" % (n, t, k[:150]))
