@@ -930,6 +930,8 @@ static struct aval special(struct ev *e, int64_t id)
 		return con(d[(id - S_NTID) % 3]);
 	if (e->piece && id < S_NTID)
 		return flow_piece_var(e, (unsigned)id);
+	if (id >= S_INDEX)
+		return e->piece ? flow_piece_var(e, (unsigned)(id - S_INDEX)) : top;
 	if (id < S_NTID) {
 		if (d[id % 3] > 1) {
 			v.n = 1;

@@ -22,7 +22,8 @@
 struct exact {
 	struct comp *c;
 	struct vec ins, groups;
-	struct memo memo;
+	struct memo memo[2];
+	bool plain;          /* no S_INDEX: threads and blocks are used apart, too */
 	uint64_t place[MAX_PLACES];
 	uint32_t nplaces, top, runs;
 	uint32_t mark;       /* per instruction: the last group that takes it */
@@ -83,10 +84,10 @@ static uint32_t count(struct exact *x, uint32_t l, uint64_t live, unsigned depth
 
 	live = entry(x, l, live);
 	at = place(x, live);
-	s = *flow_memo(x->c->fl, &x->memo, COUNT_OF(l), at);
+	s = *flow_memo(x->c->fl, &x->memo[x->plain], COUNT_OF(l), at);
 	if (s != NONE)
 		return s;
-	*flow_memo(x->c->fl, &x->memo, COUNT_OF(l), at) = x->top;
+	*flow_memo(x->c->fl, &x->memo[x->plain], COUNT_OF(l), at) = x->top;
 	s = emit(x, (struct pins){
 			    .op = P_COUNT,
 			    .w = t->w,
@@ -97,7 +98,7 @@ static uint32_t count(struct exact *x, uint32_t l, uint64_t live, unsigned depth
 			    .c = t->delta == NONE ? NONE : value(x, t->delta, live, depth + 1),
 			    .d = value(x, t->bound, live, depth + 1),
 		    });
-	*flow_memo(x->c->fl, &x->memo, COUNT_OF(l), at) = s;
+	*flow_memo(x->c->fl, &x->memo[x->plain], COUNT_OF(l), at) = s;
 	return s;
 }
 
@@ -214,9 +215,45 @@ static uint32_t split_zero(struct exact *x, uint32_t n, struct node *node)
 	return n;
 }
 
+static const struct node *low(const struct graph *g, const struct node *n)
+{
+	while (n->op == N_EXT && n->imm >= 32)
+		n = NODE(g, n->a);
+	return n;
+}
+
+static bool is_sreg(const struct node *n, int64_t first)
+{
+	return n->op == N_SREG && n->imm >= first && n->imm < first + 3;
+}
+
+/* ctaid * ntid + tid of one dimension: the number of it, or -1. */
+static int indexed(const struct graph *g, const struct node *n)
+{
+	if (n->op != N_ADD)
+		return -1;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct node *t = low(g, NODE(g, i ? n->a : n->b));
+		const struct node *m = low(g, NODE(g, i ? n->b : n->a));
+
+		if (!is_sreg(t, S_TID) || m->op != N_MUL)
+			continue;
+		for (unsigned k = 0; k < 2; k++) {
+			const struct node *c = low(g, NODE(g, k ? m->a : m->b));
+			const struct node *b = low(g, NODE(g, k ? m->b : m->a));
+
+			if (is_sreg(c, S_CTAID) && is_sreg(b, S_NTID) &&
+			    c->imm - S_CTAID == t->imm && b->imm - S_NTID == t->imm)
+				return (int)t->imm;
+		}
+	}
+	return -1;
+}
+
 static uint32_t value(struct exact *x, uint32_t n, uint64_t live, unsigned depth)
 {
 	struct node node;
+	int dim;
 	uint32_t s, at;
 
 	if (n == NONE || depth > MAX_DEPTH || x->full || ++x->work > 100000)
@@ -224,13 +261,16 @@ static uint32_t value(struct exact *x, uint32_t n, uint64_t live, unsigned depth
 	node = *NODE(x->c->g, n);
 	if (node.op == N_CMP && (node.imm == C_EQ || node.imm == C_NE))
 		n = split_zero(x, n, &node);
+	dim = x->plain ? -1 : indexed(x->c->g, &node);
+	if (dim >= 0)
+		node = (struct node){ .op = N_SREG, .w = 32, .imm = S_INDEX + dim };
 	if (node.op < N_ADD && node.op != N_OPAQUE)
 		live = 0;
 	at = place(x, live);
-	s = *flow_memo(x->c->fl, &x->memo, n, at);
+	s = *flow_memo(x->c->fl, &x->memo[x->plain], n, at);
 	if (s != NONE)
 		return s;
-	*flow_memo(x->c->fl, &x->memo, n, at) = x->top; /* a cycle ends here */
+	*flow_memo(x->c->fl, &x->memo[x->plain], n, at) = x->top; /* a cycle ends here */
 	switch ((enum nop)node.op) {
 	case N_PHI:
 		s = joined(x, &node, live, depth);
@@ -261,7 +301,7 @@ static uint32_t value(struct exact *x, uint32_t n, uint64_t live, unsigned depth
 		break;
 	}
 	}
-	*flow_memo(x->c->fl, &x->memo, n, at) = s;
+	*flow_memo(x->c->fl, &x->memo[x->plain], n, at) = s;
 	return s;
 }
 
@@ -313,7 +353,28 @@ static int ascending(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, uint32_t n)
+/* Of which dimensions are thread or block used apart from the index (low bits), and the index? */
+static uint32_t dimensions(const struct exact *x, const struct vec *run)
+{
+	uint32_t r = 0;
+
+	for (uint32_t i = 0; i < run->n; i++) {
+		const struct pins *p = &VEC(x->ins, struct pins)[VEC(*run, uint32_t)[i]];
+
+		if (p->op != P_NODE || p->nop != N_SREG)
+			continue;
+		if (p->imm >= S_INDEX)
+			r |= 8u << (p->imm - S_INDEX);
+		else if (p->imm == S_LANE)
+			r |= 7;
+		else if (p->imm < S_NTID)
+			r |= 1u << p->imm % 3;
+	}
+	return r;
+}
+
+/* false: try again, without indices */
+static bool group(struct exact *x, uint32_t block, const struct xacc *accs, uint32_t n)
 {
 	struct comp *c = x->c;
 	const struct graph *g = c->g;
@@ -324,15 +385,16 @@ void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, 
 	struct closure cl;
 	struct xgroup *out, r = { 0 };
 	uint64_t live;
+	uint32_t dims;
 
 	if (!n || x->full || !flow_depends(c, block, &cl))
-		return;
+		return true;
 	live = f->in_loop[block];
 	for (uint32_t l = 0; l < f->loops.n; l++) {
 		if (!(live >> l & 1))
 			continue;
 		if (!counted(x, l) || r.nloops == MAX_LIVE || flow_behind(c, block, l) < 0)
-			return;
+			return true;
 		loops[r.nloops++] = (struct xloop){ .loop = l,
 						    .pass = flow_behind(c, block, l) > 0 };
 	}
@@ -346,14 +408,14 @@ void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, 
 			if (VEC(f->loops, struct loop)[loops[q].loop].exiting != d)
 				continue;
 			if (cond != t->cond || cl.e[k].neg != t->neg)
-				return;
+				return true;
 			test = true;
 		}
 		if (test)
 			continue;
 		/* A branch in a loop that has ended by now: the last of many. */
 		if (f->in_loop[d] & ~live || cond == NONE)
-			return;
+			return true;
 		conds[r.nconds].slot = value(x, cond, f->in_loop[d], 0);
 		conds[r.nconds++].neg = cl.e[k].neg;
 	}
@@ -370,7 +432,7 @@ void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, 
 		r.accs[i].addr = value(x, accs[i].addr, live, 0);
 	}
 	if (x->full)
-		return;
+		return true;
 	if (x->cap_marks < x->ins.n) {
 		x->cap_marks = x->ins.n * 2;
 		x->marks = flow_alloc(c->fl, x->cap_marks * sizeof(*x->marks));
@@ -390,8 +452,12 @@ void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, 
 	x->runs += run.n;
 	if (x->full || x->runs > MAX_RUNS) {
 		x->full = true;
-		return;
+		return true;
 	}
+	dims = dimensions(x, &run);
+	if (dims & dims >> 3)
+		return false;
+	r.indexed = dims >> 3;
 	qsort(run.p, run.n, sizeof(uint32_t), ascending);
 	r.nrun = run.n;
 	r.run = flow_keep(c->fl, run.n * sizeof(*r.run));
@@ -404,6 +470,16 @@ void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, 
 		memcpy(r.loops, loops, r.nloops * sizeof(*loops));
 	out = flow_push(c->fl, &x->groups, sizeof(*out));
 	*out = r;
+	return true;
+}
+
+void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, uint32_t n)
+{
+	x->plain = false;
+	if (group(x, block, accs, n))
+		return;
+	x->plain = true;
+	(void)group(x, block, accs, n);
 }
 
 void flow_exact_end(struct exact *x, struct prog *p)

@@ -356,8 +356,10 @@ static void group(struct ev *e, const struct prog *base, uint64_t want, uint64_t
 
 	memset(&todo[0], 0, sizeof(todo[0]));
 	for (uint8_t i = 0; i < 6; i++) {
-		uint32_t size = i < 3 ? e->l->block[i] : e->l->grid[i - 3];
+		uint64_t size = i < 3 ? e->l->block[i] : e->l->grid[i - 3];
 
+		if (e->group->indexed >> i % 3 & 1)
+			size = i < 3 ? size * e->l->grid[i] : 1;
 		if (size > 1)
 			todo[0].d[todo[0].ndigits++] =
 				(struct digit){ .var = i, .coef = 1, .n = size - 1 };

@@ -113,6 +113,7 @@ struct xacc {
 /* The accesses of a block, and what must be so for it to run. */
 struct xgroup {
 	uint32_t nconds, nloops, naccs, nrun;
+	uint32_t indexed;     /* dimensions of which S_INDEX alone is used; its variable is tid's */
 	struct pcond *conds;
 	struct xloop *loops;
 	struct xacc *accs;

@@ -33,7 +33,14 @@ enum nop {
 };
 #define N_HIGH_UNSIGNED 32
 enum ncmp { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
-enum sreg { S_TID, S_CTAID = 3, S_NTID = 6, S_NCTAID = 9, S_LANE = 12 };
+enum sreg {
+	S_TID,
+	S_CTAID = 3,
+	S_NTID = 6,
+	S_NCTAID = 9,
+	S_LANE = 12,
+	S_INDEX, /* ctaid * ntid + tid, of one dimension: flow_exact.c */
+};
 
 struct node {
 	uint8_t op, w;
