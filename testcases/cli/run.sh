@@ -279,6 +279,10 @@ echo 'kernel *Li0*: arg 0 read [0, 4)' >line.kernels
 t 'explain-kernel: a line of a kernels file' 0 explain --kernels=line.kernels 'apply<float, 0>' kernels.krt
 prints '^  kernels file  line.kernels:1$'; prints 'known by kernels-file$'
 prints '^    arg 0  *read  *every byte of \[+0, +4) of device buffer "a" .*(kernels-file)$'
+t 'analyze: launches by what told of them' 0 "$krtsan" analyze --fail-on=never kernels.krt; says 'ptx-range [0-9]* (100 % certain)'
+echo 'kernel *: arg 0 read, arg 1 write' >line.kernels
+t 'analyze: roles without their bytes' 0 "$krtsan" analyze --fail-on=never --kernels=line.kernels kernels.krt
+says 'kernels-file [0-9]* (0 % certain)'
 t 'record: kernels in a graph' 0 "$krtsan" record --sim -o graph.krt -- "$kernels" in_a_graph fixed
 t 'explain-kernel: nodes' 0 explain 'apply<float, 0>' graph.krt
 prints '^  launches  *0$'; prints '^  graph nodes  *[1-9][0-9]*, known by ptx-range$'
