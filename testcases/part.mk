@@ -424,7 +424,8 @@ $(O)/testcases/flip: testcases/cli/flip.c $(O)/libkrtcore.a
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DW_LIBS) $(IMAGE_LIBS)
 
 cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync_too_early \
-     $(O)/testcases/hazard/capture_other_thread $(O)/testcases/hazard/nvcc_kernels
+     $(O)/testcases/hazard/capture_other_thread $(O)/testcases/hazard/nvcc_kernels \
+     $(O)/testcases/hazard/lib_gemm_fetched $(FAKE_LIBS)
 	$(Q)testcases/cli/run.sh $(O)
 # --- end of the command line --------------------------------------------------------
 

@@ -142,6 +142,10 @@ says 'SUMMARY: krtsan: error KRT-RACE-WAW tree.c:'; says '1 error, 0 warnings, 0
 says 'at .*tree.c:[0-9]* race <- .*tree.c:[0-9]* act'; holds race.json '"verdict": "findings"'
 t 'declared read' 66 sim -- "$build/testcases/hazard/event_sync_too_early"
 says 'SUMMARY: krtsan: error KRT-HOST-READ-RACE event_sync_too_early.c:[0-9]* in main'
+t 'library call' 66 sim -- "$build/testcases/hazard/lib_gemm_fetched"
+says '(in cublasSgemm_v2) writes'
+says '(library-model)'
+t 'libs=0' 0 sim --libs=0 -- "$build/testcases/hazard/lib_gemm_fetched"
 t 'thread' 66 sim -- "$build/testcases/hazard/capture_other_thread"
 says 'sync  *at .*capture_other_thread.c:[0-9]* other$'
 t 'race: little address space' 66 sh -c 'ulimit -v 400000; exec "$1" run --sim -- "$2" init race' - "$krtsan" "$tree"
