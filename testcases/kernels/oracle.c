@@ -160,10 +160,13 @@ void oracle_unsure(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (!opt.unsure)
+	bool excused = unoptimised || L.o.flags & ORACLE_UNSURE;
+
+	if (excused && !opt.unsure)
 		return;
+	total.failed += !excused;
 	va_start(ap, fmt);
-	fail(fmt, ap, true);
+	fail(fmt, ap, excused);
 	va_end(ap);
 }
 

@@ -24,7 +24,8 @@
 #define ORACLE_TEXTURES	      0x10u
 #define ORACLE_UNKNOWN	      0x20u /* the analysis may give up: calls through pointers etc. */
 
-#define ORACLE_WIDE 0x40u /* the analysis says more than is so, knowingly */
+#define ORACLE_WIDE   0x40u /* the analysis says more than is so, knowingly */
+#define ORACLE_UNSURE 0x80u /* what is touched is not known to be, knowingly */
 
 #define ORACLE_FLAGS                                                                               \
 	FLAG("loads-pointers", ORACLE_LOADS_POINTERS)                                              \
@@ -33,7 +34,8 @@
 	FLAG("pdl-launch", ORACLE_PDL_LAUNCH)                                                      \
 	FLAG("textures", ORACLE_TEXTURES)                                                          \
 	FLAG("unknown", ORACLE_UNKNOWN)                                                            \
-	FLAG("wide", ORACLE_WIDE)
+	FLAG("wide", ORACLE_WIDE)                                                                  \
+	FLAG("unsure", ORACLE_UNSURE)
 
 /* Memory that the kernel may access: a buffer of the launch or a variable of the module. */
 struct oracle_buffer {
@@ -88,7 +90,7 @@ char *oracle_random_ptx(uint64_t seed);
 void oracle_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* More than the truth: counted; a mistake unless the kernel has the flag `excuse`. */
 void oracle_wide(unsigned excuse, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Touched, not known to be surely: listed when asked for. */
+/* Touched, not known to be surely: a mistake unless the kernel has the flag. */
 void oracle_unsure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const char *oracle_shape(const struct oracle_launch *o);
 
