@@ -470,6 +470,8 @@ struct krt_kernel_ask {
 	bool opaque;	/* of whose parameters, or pointers in memory, something was not told */
 	bool vague;	/* of some access not which bytes: a role alone, limits, a scan */
 	bool wild;	/* it may write where nothing told of it */
+	bool writes;	/* more than a flag, as far as was told */
+	bool waits;	/* it only waits for a value in memory, which something unseen may write */
 };
 /*
  * Calls ask->fn for every access, by the first tier that tells; a better tier's

@@ -615,6 +615,8 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len, uint6
 	krt_kernel_accesses(b->e, &p, &ask);
 	b->set->opaque |= ask.opaque;
 	b->set->wild |= ask.wild;
+	b->set->waits = ask.waits;
+	b->set->large = ask.writes;
 	b->set->spins = ask.flags & KRT_FLOW_SPINS;
 	b->set->ordered = ask.flags & KRT_FLOW_ORDERED;
 }
@@ -707,7 +709,7 @@ struct krt_gset *krt_gset_new(struct krt_engine *e, const struct krt_call *c,
 	default:
 		break;
 	}
-	for (uint32_t i = 0; i < set->n; i++)
+	for (uint32_t i = 0; i < set->n && type != KRT_GNODE_KERNEL; i++)
 		set->large |= set->access[i].width * set->access[i].rows * set->access[i].slices >
 			      KRT_FLAG_BYTES;
 	if (!e->heap.failed)

@@ -13,8 +13,8 @@
  *
  * An edge that only orders launches (port 2) orders no data.  A programmatic edge
  * (port 1) counts: the dependent kernel waits on the device.  What comes after a
- * wait for a semaphore or a value in memory may be ordered by something unseen,
- * and is not judged.
+ * wait for a semaphore or a value in memory, by a kernel too, may be ordered by
+ * something unseen, and is not judged.
  *
  * What a kernel only may touch, or with gaps, hides nothing that came before it; gaps
  * are compared where two accesses overlap.
@@ -777,7 +777,8 @@ static void mark_unseen(struct order *o)
 {
 	for (uint32_t v = 0; v < o->g->nodes; v++) {
 		const struct krt_gnode *n = &o->g->node[v];
-		bool waits = n->type == KRT_GNODE_SEMAS_WAIT || n->type == KRT_GNODE_BATCH_MEM_OP;
+		bool waits = n->type == KRT_GNODE_SEMAS_WAIT || n->type == KRT_GNODE_BATCH_MEM_OP ||
+			     (o->set[v] && o->set[v]->waits);
 
 		if (!waits || (o->disabled && o->disabled[v]) || o->unseen[v])
 			continue;

@@ -156,6 +156,7 @@ static void touch_access(void *user, const struct krt_kernel_access *a)
 
 	o->op->spins = o->ask->flags & KRT_FLOW_SPINS;
 	o->op->ordered = o->ask->flags & KRT_FLOW_ORDERED;
+	o->op->large = o->ask->writes;
 	krt_touch_kernel(o->e, o->op, a);
 }
 
@@ -190,6 +191,7 @@ static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct 
 	if (e->flags)
 		krt_kernel_scan(e, p, pointer_like, spin, &o);
 	tier = krt_kernel_accesses(e, p, &ask);
+	op->stream->external_own |= ask.waits; /* as a value wait that nothing has met yet */
 	e->cov.launches_by[tier]++;
 	e->cov.kernels_certain += !ask.vague;
 	e->cov.kernels_declared += tier <= KRT_TIER_KERNELS_FILE;

@@ -377,6 +377,13 @@ static bool is_memory(const struct telling *t, uint64_t addr)
 	return addr > 4096 && t->ask->is_memory(t->ask->user, addr);
 }
 
+/* What it does is told. */
+static void tell(const struct telling *t, const struct krt_kernel_access *a)
+{
+	t->ask->writes |= a->kind != KRT_ACC_READ && (!a->len || a->end - a->from > KRT_FLAG_BYTES);
+	t->ask->fn(t->ask->user, a);
+}
+
 static void tell_pointer(const struct telling *t, struct krt_kernel_access *a, unsigned kinds)
 {
 	a->len = 0;
@@ -387,7 +394,7 @@ static void tell_pointer(const struct telling *t, struct krt_kernel_access *a, u
 	for (unsigned bit = KRT_ACC_READ; bit <= KRT_ACC_UNKNOWN; bit <<= 1)
 		if (kinds & bit) {
 			a->kind = bit;
-			t->ask->fn(t->ask->user, a);
+			tell(t, a);
 		}
 }
 
@@ -562,7 +569,7 @@ static void file_access(void *user, const struct krt_kernels_access *f)
 	for (unsigned bit = KRT_ACC_READ; a.from < a.end && bit <= KRT_ACC_ATOMIC; bit <<= 1)
 		if (f->role & bit) {
 			a.kind = bit;
-			t->ask->fn(t->ask->user, &a);
+			tell(t, &a);
 		}
 }
 
@@ -610,7 +617,7 @@ static void operand(void *user, const struct krt_kernel_access *a)
 		o->mem[o->n] = krt_mem_at(&t->e->mem, a->addr);
 		o->block[o->n++] = krt_block_at(&t->e->mem, a->addr);
 	}
-	t->ask->fn(t->ask->user, a);
+	tell(t, a);
 }
 
 static bool is_operand(const struct operands *o, uint64_t addr)
@@ -695,7 +702,7 @@ static void tell_range(const struct telling *t, struct krt_kernel_access *a,
 		a->addr = a->from;
 		a->len = a->pitch = a->end - a->from;
 	}
-	t->ask->fn(t->ask->user, a);
+	tell(t, a);
 }
 
 static void slot_range(struct telling *t, const struct krt_flow_slot *s,
@@ -771,7 +778,7 @@ static void tell_shape(struct telling *t, struct krt_kernel_access *a, const str
 	for (unsigned bit = KRT_ACC_READ; bit <= KRT_ACC_ATOMIC; bit <<= 1)
 		if (s->role & bit) {
 			a->kind = bit;
-			t->ask->fn(t->ask->user, a);
+			tell(t, a);
 		}
 }
 
@@ -982,7 +989,7 @@ static void global_access(struct telling *t, const struct krt_flow_global *g,
 		a.know = KRT_KNOW_ROLE;
 		a.sure = mem->size <= 8 ? KRT_SURE_SOME : KRT_SURE_WITHIN;
 		t->role_only = true;
-		t->ask->fn(t->ask->user, &a);
+		tell(t, &a);
 		return;
 	}
 	at.lo += a.base;
@@ -1132,6 +1139,16 @@ static void by_machine_code(void *user, struct krt_mem *mem)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
+/*
+ * A kernel that loops until memory has some value, and does no more than set flags, is
+ * there for the order: what follows it on its stream comes after who wrote the value.
+ * (Blocks of one kernel wait for each other, too: such a one writes what it computes.)
+ */
+static bool only_waits(const struct krt_kernel_ask *ask)
+{
+	return ask->flags & KRT_FLOW_SPINS && !ask->writes && !ask->wild;
+}
+
 static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_params *p,
 			      struct krt_kernel_ask *ask)
 {
@@ -1139,19 +1156,22 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 	struct telling t = {.e = e, .p = p, .k = k, .ask = ask};
 
 	ask->flags = 0;
-	ask->opaque = ask->wild = ask->vague = false;
+	ask->opaque = ask->wild = ask->vague = ask->writes = ask->waits = false;
 	if (k)
 		krt_kernel_layout(e, k, p, ask->ctx ? ask->ctx->device : UINT32_MAX);
 	if (k)
 		look_at_text(&t, k);
 	if (ask->stream && krt_launch_declared(e, ask->call, ask->stream, ask->use_up, ask->fn, ask->user))
 		return KRT_TIER_ANNOTATION;
-	if (by_file(&t))
+	if (by_file(&t)) {
+		ask->waits = only_waits(ask);
 		return KRT_TIER_KERNELS_FILE;
+	}
 	if (by_library(&t))
 		return KRT_TIER_LIBRARY;
 	if (k && by_text(&t, k)) {
 		ask->vague = t.role_only;
+		ask->waits = only_waits(ask);
 		return t.role_only ? KRT_TIER_ROLE : KRT_TIER_RANGE;
 	}
 	ask->vague = true;
@@ -1202,6 +1222,8 @@ enum krt_tier krt_kernel_accesses(struct krt_engine *e, const struct krt_kernel_
 	ask->opaque = through.opaque;
 	ask->vague = through.vague;
 	ask->wild = through.wild;
+	ask->writes = through.writes;
+	ask->waits = through.waits;
 	e->cfg.watch->told(e->cfg.watch->user, e, p, ask, tier);
 	return tier;
 }

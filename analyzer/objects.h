@@ -174,7 +174,7 @@ struct krt_op_info {
 	bool external; /* behind something unseen, which what is called later may come before */
 	bool told;     /* a finding names it */
 	bool spins, ordered; /* a kernel that waits for a value in memory; that orders its accesses */
-	bool large;	     /* a copy or set of more than a flag */
+	bool large;	     /* a copy or set of more than a flag, a kernel that writes more */
 	uint64_t seq; /* ticket before the call: #N in messages */
 	uint32_t stack;
 	uint32_t kernel;		/* id, 0: none */

@@ -132,7 +132,8 @@ enum krt_confidence krt_sync_confidence(const struct krt_op_info *a, const struc
 		return other->large ? c : KRT_POSSIBLE;
 	if (other->class != KRT_OPC_KERNEL)
 		return c;
-	if ((other->spins || other->ordered) && a->kernel != b->kernel)
+	if ((!other->large && !other->spins) ||
+	    ((other->spins || other->ordered) && a->kernel != b->kernel))
 		return KRT_POSSIBLE;
 	return c < KRT_LIKELY ? c : KRT_LIKELY;
 }

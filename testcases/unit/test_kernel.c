@@ -488,10 +488,19 @@ Test(sync, flags)
 	GO(&w, S1, AWAIT, 1, AUX, DEV);
 	set(&w, AUX, 1024, S2);
 	expect(&w, "RACE-WAR:warning:1");
-	open3(&w); /* a kernel that knows of no flag */
+	open3(&w); /* a word may be a flag */
 	GO(&w, S1, AWAIT, 1, AUX, DEV);
 	GO(&w, S2, SOLID_WRITE, 1, DEV, 1);
+	expect(&w, "");
+	open3(&w); /* one that writes more than a flag */
+	GO(&w, S1, AWAIT, 1, AUX, DEV);
+	GO(&w, S2, SOLID_WRITE, 4, DEV, 64);
 	expect(&w, "RACE-WAW:warning:1");
+	open3(&w); /* what follows it comes after whoever set the flag */
+	GO(&w, S2, SOLID_WRITE, 4, DEV, 64);
+	GO(&w, S1, AWAIT, 1, AUX, DEV + 0x800);
+	GO(&w, S1, SOLID_READ, 4, DEV, 64);
+	expect(&w, "");
 	open3(&w); /* two of one sort: a barrier of the kernel's own is none between launches */
 	GO(&w, S1, AWAIT, 1, AUX, DEV);
 	GO(&w, S2, AWAIT, 1, AUX, DEV);
