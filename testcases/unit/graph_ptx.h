@@ -25,6 +25,13 @@
 	"add.s64 %rd3, %rd1, %rd2;\n" op " ret;\n}\n"
 #define PTX_ROWS(name, op) \
 	PTX_HEAD(name, ".param .u64 p, .param .u64 n, .param .u64 pitch, .param .u64 stride") \
+	PTX_ROWS_AT(op)
+/* the same where *f says so */
+#define PTX_ROWS_IF(name, op) \
+	PTX_HEAD(name, ".param .u64 p, .param .u64 n, .param .u64 pitch, .param .u64 stride, .param .u64 f") \
+	"ld.param.u64 %rd4, [f]; ld.global.u32 %r6, [%rd4]; setp.eq.u32 %p2, %r6, 0; @%p2 ret;\n" \
+	PTX_ROWS_AT(op)
+#define PTX_ROWS_AT(op) \
 	"ld.param.u32 %r4, [n]; setp.ge.u32 %p1, %r2, %r4; @%p1 ret;\n" \
 	"ld.param.u32 %r6, [pitch]; ld.param.u32 %r7, [stride];\n" \
 	"mul.lo.s32 %r5, %r1, %r6; mad.lo.s32 %r5, %r2, %r7, %r5;\n" \
@@ -38,6 +45,8 @@ static const char graph_ptx[] =
 	PTX_SOLID("solid_write", PTX_WRITE)
 	PTX_ROWS("rows_read", PTX_READ)
 	PTX_ROWS("rows_write", PTX_WRITE)
+	PTX_ROWS_IF("rows_read_if", PTX_READ)
+	PTX_ROWS_IF("rows_write_if", PTX_WRITE)
 	/* writes q[i] where *p is not 0 */
 	PTX_HEAD("asked", ".param .u64 p, .param .u64 q, .param .u64 n")
 	"ld.global.u32 %r6, [%rd1]; setp.eq.u32 %p2, %r6, 0; @%p2 ret; ld.param.u64 %rd4, [q];\n"
@@ -53,7 +62,17 @@ static const char graph_ptx[] =
 	"sub.s64 %rd3, %rd1, %rd2; add.s64 %rd3, %rd3, -4;\n" PTX_WRITE " ret;\n}\n";
 /* clang-format on */
 
-enum { SOLID_READ = 11, SOLID_WRITE, ROWS_READ, ROWS_WRITE, ASKED, CHASE, BACK };
+enum {
+	SOLID_READ = 11,
+	SOLID_WRITE,
+	ROWS_READ,
+	ROWS_WRITE,
+	ROWS_READ_IF,
+	ROWS_WRITE_IF,
+	ASKED,
+	CHASE,
+	BACK
+};
 
 static int graph_ptx_text(struct krt_image_store *store, unsigned process, const uint32_t *ids,
 			  uint32_t n, const char *name, uint32_t arch, struct krt_image_text *out)
@@ -74,6 +93,8 @@ static inline void graph_ptx_kernels(struct world *w)
 	kernel(w, SOLID_WRITE, "solid_write", 2, NULL);
 	kernel(w, ROWS_READ, "rows_read", 4, NULL);
 	kernel(w, ROWS_WRITE, "rows_write", 4, NULL);
+	kernel(w, ROWS_READ_IF, "rows_read_if", 5, NULL);
+	kernel(w, ROWS_WRITE_IF, "rows_write_if", 5, NULL);
 	kernel(w, ASKED, "asked", 3, NULL);
 	kernel(w, CHASE, "chase", 3, NULL);
 	kernel(w, BACK, "back", 2, NULL);
