@@ -14,6 +14,9 @@
 typedef int gemm(void *h, int ta, int tb, int m, int n, int k, const float *alpha, void *a, int lda, void *b, int ldb,
 		 const float *beta, void *c, int ldc);
 
+int ncclBcast(void *buff, size_t count, int type, int root, void *comm, void *stream) __attribute__((weak));
+int cufftDestroy(int plan) __attribute__((weak));
+
 static int bad;
 static char folder[2000];
 
@@ -58,6 +61,10 @@ int main(int argc, char **argv)
 	check("and dlerror says so", dlerror() != NULL);
 	check("nor in the program", !dlsym(dlopen(NULL, RTLD_NOW), "ncclAllReduce"));
 	check("names that are not wrapped", !dlsym(RTLD_DEFAULT, "cublasNoSuchThing"));
+
+	/* a weak reference is seen as present, as with every preload; its calls say that there is nothing */
+	check("NCCL's error", !ncclBcast || ncclBcast(NULL, 0, 0, 0, NULL, NULL) == 3);
+	check("cuFFT's error", !cufftDestroy || cufftDestroy(1) == 5);
 
 	first = open_file("caller1.so");
 	second = open_file("caller2.so");

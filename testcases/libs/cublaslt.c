@@ -146,7 +146,7 @@ int cublasLtMatmul(void *handle, struct desc *d, const void *alpha, uint64_t a, 
 			      .d_step = (int64_t)ld->v[6]};
 	struct tidy_args t = {.from = workspace, .to = to, .m = g.m, .n = g.n, .row = 1, .col = g.d_col};
 
-	static uint64_t left[4]; /* structs of the real ones hold words that nobody set */
+	static __thread uint64_t left[4]; /* structs of the real ones hold words that nobody set */
 
 	(void)algo;
 	memcpy(g.left, left, sizeof(left));

@@ -3,7 +3,7 @@
  * What the stand-ins for cuBLAS, cublasLt, NCCL and cuFFT share: kernels from an
  * image of their own (kernels.ptx), loaded once a context, and launches that hand
  * them one struct.  They compute what the real ones do, for float alone, and
- * enqueue it as those do.  Not for use by several threads at once.
+ * enqueue it as those do.  The first call in a context is for one thread alone.
  */
 #ifndef FAKE_H
 #define FAKE_H
