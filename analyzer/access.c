@@ -30,6 +30,17 @@ bool krt_access_conflict(unsigned a, unsigned b)
 	return !(a == KRT_ACC_ATOMIC && b == KRT_ACC_ATOMIC);
 }
 
+const char *krt_sureness_text(enum krt_sureness s)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		KRT_SURENESS(X)
+#undef X
+	};
+
+	return (unsigned)s < KRT_SURES ? text[s] : "";
+}
+
 enum krt_confidence krt_access_confidence(enum krt_sureness a, enum krt_sureness b)
 {
 	if (a == KRT_SURE_ALL && b == KRT_SURE_ALL)

@@ -48,14 +48,20 @@ enum krt_knowledge {
 };
 
 /* Does the operation touch the bytes? */
+#define KRT_SURENESS(X)                                                                            \
+	X(ALL, "every byte of")	     /* every one of them */                                       \
+	X(SOME, "at most")	     /* none outside; inside, it depends on data which, or whether at all */ \
+	X(FROM, "")		     /* where it begins is known, not how far it goes */           \
+	X(WITHIN, "some bytes of")   /* as SOME, but which bytes inside was not computed */        \
+	X(LIMIT, "nothing outside")  /* the same, and the range is too wide to be a reason by itself */
 enum krt_sureness {
-	KRT_SURE_ALL,	 /* every one of them */
-	KRT_SURE_SOME,	 /* none outside; inside, it depends on data which, or whether at all */
-	KRT_SURE_FROM,	 /* where it begins is known, not how far it goes */
-	KRT_SURE_WITHIN, /* as SOME, but which bytes inside was not computed */
-	KRT_SURE_LIMIT,	 /* the same, and the range is too wide to be a reason by itself */
+#define X(name, text) KRT_SURE_##name,
+	KRT_SURENESS(X)
+#undef X
 	KRT_SURES
 };
+/* In words, in front of the bytes. */
+const char *krt_sureness_text(enum krt_sureness s);
 /*
  * How sure is it that two accesses of kernels (or one and a call's), whose bytes
  * meet as far as they are known, touch a byte both?

@@ -350,9 +350,6 @@ static bool struct_of(const struct krt_known_kernel *k, uint32_t param)
 
 static void launch(const struct krt_known_kernel *k, const struct krt_known_launch *l)
 {
-	static const char *const sure[] = {
-		[KRT_SURE_ALL] = "every byte of", [KRT_SURE_SOME] = "at most", [KRT_SURE_FROM] = "",
-	};
 	unsigned n = 0, rest = 0;
 
 	if (l->seq)
@@ -376,8 +373,8 @@ static void launch(const struct krt_known_kernel *k, const struct krt_known_laun
 		}
 		if (a->from_param)
 			word(a->param, a->offset, struct_of(k, a->param), name, sizeof(name));
-		printf("    %-12s %-7s %s%s%s  (%s)\n", name, a->kind, sure[a->sure],
-		       *sure[a->sure] ? " " : "", a->where ? a->where : "?", a->know);
+		printf("    %-12s %-7s %s%s%s  (%s)\n", name, a->kind, a->sure,
+		       *a->sure ? " " : "", a->where ? a->where : "?", a->know);
 	}
 	if (rest)
 		printf("    and %u more\n", rest);
@@ -479,6 +476,7 @@ int krt_cmd_explain_kernel(int argc, char **argv)
 	struct krt_known *known = NULL;
 	struct krt_session *s = NULL;
 	unsigned long keep = 3;
+	unsigned problems;
 	char err[512], *end;
 	const char *dir;
 	int code, next;
@@ -518,9 +516,13 @@ int krt_cmd_explain_kernel(int argc, char **argv)
 		krt_fail("trace: %s: no process in it: not a trace", dir);
 		goto out;
 	}
-	code = show(known, argv + next, argc - 1 - next);
-	for (unsigned i = 0; krt_session_problem(s, i); i++)
-		code = krt_fail("%s", krt_session_problem(s, i));
+	for (problems = 0; krt_session_problem(s, problems); problems++)
+		krt_fail("%s", krt_session_problem(s, problems));
+	code = KRT_EXIT_FAILED;
+	if (!problems || krt_known_first(known)) /* what could be read counts */
+		code = show(known, argv + next, argc - 1 - next);
+	if (problems)
+		code = KRT_EXIT_FAILED;
 	if (krt_known_short(known))
 		code = krt_fail("explain-kernel: no memory: something is missing");
 	if (fflush(stdout))

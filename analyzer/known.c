@@ -292,7 +292,7 @@ static void add_accesses(struct krt_known *k, struct krt_engine *e, struct krt_k
 		*to = (struct krt_known_access){
 			.kind = krt_what_of(a->kind),
 			.know = know_text(a->know),
-			.sure = a->len ? a->sure : KRT_SURE_FROM,
+			.sure = krt_sureness_text(a->len ? a->sure : KRT_SURE_FROM),
 			.from_param = a->within || a->know == KRT_KNOW_ROLE ||
 				      a->know == KRT_KNOW_KERNELS_FILE,
 			.param = a->param,

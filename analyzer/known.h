@@ -22,7 +22,7 @@ struct krt_kernel_watch;
 
 struct krt_known_access {
 	const char *kind, *know; /* "read", "ptx-range" */
-	enum krt_sureness sure;
+	const char *sure;	 /* "every byte of", or "" */
 	bool from_param;
 	uint32_t param, offset;
 	char *where;		/* which bytes of what */

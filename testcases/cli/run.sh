@@ -287,6 +287,13 @@ t 'analyze: launches by what told of them' 0 "$krtsan" analyze --fail-on=never k
 echo 'kernel *: arg 0 read, arg 1 write' >line.kernels
 t 'analyze: roles without their bytes' 0 "$krtsan" analyze --fail-on=never --kernels=line.kernels kernels.krt
 says 'kernels-file [0-9]* (0 % certain)'
+echo 'kernel *Li0*: arg 0 may read, arg 1 may write [0, 64)' >line.kernels
+t 'explain-kernel: what may be accessed' 0 explain --kernels=line.kernels 'apply<float, 0>' kernels.krt
+prints '^    arg 0  *read  *nothing outside \[+0, +16384) of device buffer "a" '
+prints '^    arg 1  *write  *some bytes of \[+0, +64) of device buffer "b" '
+damaged() { rm -rf d.krt; cp -r kernels.krt d.krt; }
+damaged; truncate -s 100 d.krt/*.proc
+t 'explain-kernel: a damaged trace' 125 explain apply d.krt; says 'too short'; count err . 1
 t 'record: kernels in a graph' 0 "$krtsan" record --sim -o graph.krt -- "$kernels" in_a_graph fixed
 t 'explain-kernel: nodes' 0 explain 'apply<float, 0>' graph.krt
 prints '^  launches  *0$'; prints '^  graph nodes  *[1-9][0-9]*, known by ptx-range$'
