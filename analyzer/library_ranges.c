@@ -4,8 +4,8 @@
  *
  * Everything comes down to nests of equal steps: elements in a column, columns in
  * a matrix, matrices in a batch.  Steps without gaps are one, two are rows of
- * pieces, more are told piece by piece, up to a limit: beyond it the hull is what
- * may be touched.
+ * pieces, more are told piece by piece, up to a limit: beyond it the hull is all
+ * that is told, which is no reason for a finding by itself.
  */
 #include "library_ranges.h"
 
@@ -178,7 +178,7 @@ static void tell_nest(const struct telling *t, uint64_t at, const struct nest *f
 	for (unsigned i = inner; i < s.n; i++)
 		pieces = s.dim[i].count > PIECES ? PIECES + 1 : pieces * s.dim[i].count;
 	if (pieces > PIECES) {
-		tell_bytes(t, a.addr, reach(&s, s.n), kind, KRT_SURE_SOME);
+		tell_bytes(t, a.addr, reach(&s, s.n), kind, KRT_SURE_LIMIT);
 		return;
 	}
 	for (uint64_t p = 0; p < pieces; p++) {
@@ -261,7 +261,8 @@ static void matrix(const struct telling *t, enum operand o, uint64_t rows, uint6
 
 /*
  * A triangle, the diagonal included: a square, and the smaller triangles above
- * and beside it.  The last ones are told as squares that may be touched.
+ * and beside it.  Of the last ones only the squares around them are told, which
+ * the other triangle shares.
  */
 static void triangle(const struct telling *t, enum operand o, uint64_t at, uint64_t n, bool upper, unsigned kind,
 		     enum krt_sureness sure, unsigned depth)
@@ -271,7 +272,7 @@ static void triangle(const struct telling *t, enum operand o, uint64_t at, uint6
 	if (n > DIM_MAX)
 		return;
 	if (n <= 1 || !depth) {
-		part(t, o, at, at, n, n, kind, n <= 1 ? sure : KRT_SURE_SOME);
+		part(t, o, at, at, n, n, kind, n <= 1 ? sure : KRT_SURE_LIMIT);
 		return;
 	}
 	part(t, o, upper ? at : at + half, upper ? at + half : at, upper ? half : n - half, upper ? n - half : half,
@@ -920,9 +921,9 @@ static bool fft_exec(const struct telling *t)
 	}
 	fft_side(t, p, &p->in, in, in == out, KRT_ACC_READ, KRT_SURE_ALL);
 	fft_side(t, p, &p->out, out, in == out, KRT_ACC_WRITE, KRT_SURE_ALL);
-	/* of several dimensions to real numbers, it may use its input as room */
+	/* of several dimensions to real numbers, it may use its input as room: whether it does is not known */
 	if (p->out.real && p->rank > 1 && in != out)
-		fft_side(t, p, &p->in, in, false, KRT_ACC_WRITE, KRT_SURE_SOME);
+		fft_side(t, p, &p->in, in, false, KRT_ACC_WRITE, KRT_SURE_LIMIT);
 	return true;
 }
 

@@ -123,6 +123,31 @@ Test(library_calls, written_twice)
 	expect(&w, "RACE-WAW:error:1");
 }
 
+/* The upper triangle of a matrix by one stream, the lower one without the diagonal by another. */
+Test(library_calls, triangles_apart)
+{
+	uint64_t words[KRT_NR_BLAS_WORDS] = {
+		[KRT_BLAS_MODE] = KRT_BLAS_ALPHA_HOST | KRT_BLAS_BETA_HOST, [KRT_BLAS_ALPHA] = 0x3f800000};
+	struct world w;
+
+	open2(&w, NULL);
+	lib_call(&w, KRT_LIB_FN_cublasSsyrk_v2, 1, (uint64_t[]){1, 1, 0, 31, 4, 8, BUF(0), 32, 8, BUF(1), 32}, words);
+	opaque(&w, S1);
+	lib_call(&w, KRT_LIB_FN_cublasSsyrk_v2, 2, (uint64_t[]){1, 0, 0, 31, 4, 8, BUF(0), 32, 8, BUF(1) + 4, 32}, words);
+	opaque(&w, S2);
+	w.library = 0;
+	expect(&w, "");
+	/* two upper ones */
+	open2(&w, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		lib_call(&w, KRT_LIB_FN_cublasSsyrk_v2, i + 1,
+			 (uint64_t[]){1, 1, 0, 31, 4, 8, BUF(0), 32, 8, BUF(1), 32}, words);
+		opaque(&w, i ? S2 : S1);
+	}
+	w.library = 0;
+	expect(&w, "RACE-WAW:error:1");
+}
+
 /* A workspace counts for launches that are given an address in it. */
 static const char *workspaces(bool given)
 {
