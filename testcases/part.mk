@@ -389,7 +389,12 @@ $(ABI_LIBS): testcases/abi/library.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ABI_CFLAGS) -O1 $(or $(ABI_COPY),$(ABI_CALLER)) -shared \
 		-Wl,-soname,$(@F) -o $@ $< $(filter-out $<,$^)
-$(ABI_OUT)/libraries: testcases/abi/libraries.c $(ABI_LIBS)
+$(ABI_OUT)/libs/program: testcases/abi/library.c $(ABI_OUT)/libs/one/libcublas.so.13
+	$(Q)$(CC) $(ABI_CFLAGS) -O1 -DPROGRAM -Wl,-rpath,'$$ORIGIN/one' -o $@ $^
+$(ABI_OUT)/libs/tool.so: testcases/abi/library.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ABI_CFLAGS) -O1 -DTOOL -shared -o $@ $< -ldl
+$(ABI_OUT)/libraries: testcases/abi/libraries.c $(ABI_LIBS) $(ABI_OUT)/libs/program $(ABI_OUT)/libs/tool.so
 	$(Q)$(CC) $(ABI_CFLAGS) -O1 -o $@ $< -ldl
 
 abi: $(ABI_BINS) $(ABI_OUT)/libraries $(ABI_FAKES) $(O)/libkrtsan.so $(O)/libkrtsan-nop.so

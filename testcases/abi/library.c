@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A copy of a library that is wrapped (ANSWER: what it returns), or one linked
- * with such a copy, which calls it (CALLER).
+ * with such a copy, which calls it (CALLER; PROGRAM: as a program), or another
+ * tool that wraps it too (TOOL), adding to its answer.
  */
-#ifdef CALLER
+#ifdef TOOL
+#include <dlfcn.h>
+
+typedef int gemm(long h, int ta, int tb, int m, int n, int k, const float *alpha, long a, int lda, long b, int ldb,
+		 const float *beta, long c, int ldc);
+gemm cublasSgemm_v2;
+
+int cublasSgemm_v2(long h, int ta, int tb, int m, int n, int k, const float *alpha, long a, int lda, long b, int ldb,
+		   const float *beta, long c, int ldc)
+{
+	gemm *next = (gemm *)dlsym(RTLD_NEXT, "cublasSgemm_v2");
+
+	return next ? 100 + next(h, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc) : -2;
+}
+#elif defined(CALLER) || defined(PROGRAM)
 int cublasSgemm_v2(void *h, int ta, int tb, int m, int n, int k, const float *alpha, const float *a, int lda,
 		   const float *b, int ldb, const float *beta, float *c, int ldc);
 int ncclGroupStart(void);
@@ -16,6 +31,19 @@ int call(void)
 
 	return r; /* not in tail position */
 }
+#ifdef PROGRAM
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The answer that is wanted, whose name. */
+int main(int argc, char **argv)
+{
+	int ok = argc == 3 && call() == atoi(argv[1]) && call() == atoi(argv[1]);
+
+	printf("%s libraries: %s\n", ok ? "ok" : "not ok", argv[2]);
+	return !ok;
+}
+#endif
 #else
 #include <errno.h>
 

@@ -39,6 +39,9 @@ for lib; do
 	run "$name" /usr/bin/env LD_PRELOAD="$lib" LD_LIBRARY_PATH="$abi/fake" "$abi/linked" new
 	run "$name old driver" /usr/bin/env LD_PRELOAD="$lib" LD_LIBRARY_PATH="$abi/old" "$abi/linked" old
 	run "$name" /usr/bin/env LD_PRELOAD="$lib" "$abi/libraries" "$abi/libs"
+	run "$name" /usr/bin/env LD_PRELOAD="$lib" "$abi/libs/program" 31 "linked at the start"
+	run "$name" /usr/bin/env LD_PRELOAD="$lib $abi/libs/tool.so" "$abi/libs/program" 131 "another tool behind"
+	run "$name" /usr/bin/env LD_PRELOAD="$abi/libs/tool.so $lib" "$abi/libs/program" 131 "another tool in front"
 	run "$name weak" /usr/bin/env LD_PRELOAD="$lib" "$abi/weak" watched
 	run "$name override" /usr/bin/env LD_PRELOAD="$lib" LD_LIBRARY_PATH="$abi/fake" "$abi/override"
 	run "$name sh" /usr/bin/env LD_PRELOAD="$lib" /bin/sh -c '[ "$(echo hello | /bin/cat)" = hello ] && echo ok preload into sh'
