@@ -398,13 +398,26 @@ static struct aval remainder_of(struct ev *e, const struct aval *v, int64_t d)
 	return q;
 }
 
-static struct aval pow2_bound(struct ev *e, int64_t lo, int64_t hi)
+/* The power of two that every value is a multiple of. */
+static int64_t alignment(const struct aval *v)
+{
+	uint64_t g;
+
+	if (v->st != V_OK)
+		return 1;
+	g = gcd(mag(v->c), step_of(v));
+	g &= -g;
+	return !g || g > (uint64_t)LIMIT ? LIMIT : (int64_t)g;
+}
+
+/* From lo to what the bits of hi may make, in steps that are a power of two. */
+static struct aval pow2_bound(struct ev *e, int64_t lo, int64_t hi, int64_t step)
 {
 	int64_t top_bit = 1;
 
 	while (top_bit <= hi)
 		top_bit *= 2;
-	return fresh(e, lo, top_bit - 1, 1);
+	return fresh(e, lo, (top_bit - 1) & -step, (uint64_t)step);
 }
 
 /* Is d a multiple of zero, a value that is 0? */
@@ -1152,7 +1165,10 @@ static struct aval node(struct ev *e, const struct pins *p)
 			return top;
 		if (ahi < 0 || (bhi >= 0 && bhi < ahi))
 			ahi = bhi;
-		return fresh(e, 0, ahi, 1);
+		k = alignment(&x);
+		k2 = alignment(&y);
+		k = k > k2 ? k : k2;
+		return fresh(e, 0, ahi & -k, (uint64_t)k);
 	case N_OR:
 	case N_XOR:
 		if (is_const(a) && is_const(b))
@@ -1171,8 +1187,10 @@ static struct aval node(struct ev *e, const struct pins *p)
 			return sum(e, &x, &y, 1);
 		if (!hull(e, &x, &alo, &ahi) || !hull(e, &y, &blo, &bhi))
 			return top;
+		k = alignment(&x);
+		k2 = alignment(&y);
 		return pow2_bound(e, p->nop == N_OR ? (alo > blo ? alo : blo) : 0,
-				  ahi > bhi ? ahi : bhi);
+				  ahi > bhi ? ahi : bhi, k < k2 ? k : k2);
 	case N_MIN:
 	case N_MAX:
 		x = window(e, a, w, p->sign);

@@ -421,6 +421,26 @@ static uint32_t pred_source(struct build *b, const struct fop *o, const struct p
 	return s->flags & PTX_OF_NOT ? mk(b, N_PNOT, 1, false, n, NONE, 0) : n;
 }
 
+/* Two predicates of which one is true: compilers turn them by this, with a constant. */
+static uint32_t pred_xor(struct build *b, uint32_t x, uint32_t y)
+{
+	const struct node p = *NODE(b->g, x), q = *NODE(b->g, y);
+	uint32_t nx, ny;
+
+	if (q.op == N_CONST && !q.imm)
+		return x;
+	if (p.op == N_CONST && !p.imm)
+		return y;
+	nx = mk(b, N_PNOT, 1, false, x, NONE, 0);
+	if (q.op == N_CONST)
+		return nx;
+	ny = mk(b, N_PNOT, 1, false, y, NONE, 0);
+	if (p.op == N_CONST)
+		return ny;
+	return mk(b, N_POR, 1, false, mk(b, N_PAND, 1, false, x, ny, 0),
+		  mk(b, N_PAND, 1, false, nx, y, 0), 0);
+}
+
 static void write_reg(struct build *b, const struct fop *o, uint32_t reg, uint32_t node)
 {
 	const struct ptx_inst *in = o->in;
@@ -599,6 +619,9 @@ static void setp(struct build *b, const struct fop *o)
 		if (and != or) {
 			p = mk(b, and ? N_PAND : N_POR, 1, false, p, q, 0);
 			np = mk(b, and ? N_PAND : N_POR, 1, false, np, q, 0);
+		} else if (ptx_inst_has(in, PTX_M_XOR) && !and) {
+			p = pred_xor(b, p, q);
+			np = pred_xor(b, np, q);
 		} else {
 			p = opaque(b, 1, false);
 			np = opaque(b, 1, false);
@@ -627,6 +650,8 @@ static uint32_t compute(struct build *b, const struct fop *o)
 	if (t == PTX_PRED && (in->op == PTX_OP_AND || in->op == PTX_OP_OR) && in->nops == 3)
 		return mk(b, in->op == PTX_OP_AND ? N_PAND : N_POR, 1, false,
 			  pred_source(b, o, &op[1]), pred_source(b, o, &op[2]), 0);
+	if (t == PTX_PRED && in->op == PTX_OP_XOR && in->nops == 3)
+		return pred_xor(b, pred_source(b, o, &op[1]), pred_source(b, o, &op[2]));
 	if (t == PTX_PRED && in->op == PTX_OP_NOT)
 		return mk(b, N_PNOT, 1, false, pred_source(b, o, &op[1]), NONE, 0);
 	if (in->op == PTX_OP_MOV) {

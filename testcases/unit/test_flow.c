@@ -359,6 +359,58 @@ Test(flow, negative_step)
 	drop(&k);
 }
 
+Test(flow, bits)
+{
+	/* an address whose bits are turned stays a multiple of what it was; as does one with bits set */
+	struct kernel k = make(
+		".visible .entry k(.param .u64 y, .param .u64 z, .param .u32 m)\n{\n" REGS
+		"ld.param.u64 %rd1, [y]; ld.param.u64 %rd2, [z]; ld.param.u32 %r5, [m];\n"
+		"mov.u32 %r1, %tid.x; mul.wide.s32 %rd3, %r1, 4; xor.b64 %rd4, %rd3, 4;\n"
+		"add.s64 %rd5, %rd1, %rd4; st.global.u32 [%rd5], %r1;\n"
+		"or.b64 %rd6, %rd3, 20; add.s64 %rd6, %rd2, %rd6; st.global.u32 [%rd6], %r1;\n"
+		"and.b64 %rd7, %rd3, 40; add.s64 %rd7, %rd2, %rd7; red.global.add.u32 [%rd7], 1;\n"
+		"ret;\n}\n");
+	struct got *g = eval(&k, 1, 1, 64, 1, (struct words){{A, B}});
+
+	cr_assert_eq(g->n, 3);
+	for (unsigned i = 0; i < 3; i++)
+		if (g->r[i].base == A)
+			IS(&g->r[i], A, A + 256, false);
+		else if (g->r[i].kind == KRT_FLOW_WRITE)
+			IS(&g->r[i], B + 20, B + 256, false);
+		else
+			IS(&g->r[i], B, B + 44, false);
+	drop(&k);
+}
+
+Test(flow, turned_predicates)
+{
+	/* if (m & 1), as nvcc makes it: by a predicate that is never true */
+	struct kernel k = make(
+		".visible .entry k(.param .u64 y, .param .u64 z, .param .u32 m)\n{\n" REGS
+		"ld.param.u64 %rd1, [y]; ld.param.u64 %rd2, [z]; ld.param.u32 %r5, [m];\n"
+		"and.b32 %r6, %r5, 1; setp.eq.b32 %p1, %r6, 1; mov.pred %p2, 0;\n"
+		"xor.pred %p3, %p1, %p2; not.pred %p4, %p3; @%p4 bra L;\n"
+		"st.global.u32 [%rd1], %r5; L:\n"
+		"setp.gt.u32 %p1, %r5, 1; mov.pred %p2, -1; xor.pred %p3, %p2, %p1;\n"
+		"setp.lt.xor.u32 %p1|%p2, %r5, 3, %p3; @%p1 st.global.u32 [%rd2], %r5;\n"
+		"@%p2 st.global.u32 [%rd2+8], %r5; ret;\n}\n");
+
+	for (uint32_t m = 0; m < 6; m++) {
+		struct got *g = eval(&k, 1, 1, 1, 1, (struct words){{A, B, m}});
+		/* m < 3 unless m is 0 or 1 */
+		uint64_t at = (m < 3) != !(m > 1) ? B : B + 8;
+
+		cr_assert_eq(g->n, 1 + (m & 1), "%u: %u", m, g->n);
+		for (unsigned i = 0; i < g->n; i++)
+			if (g->r[i].base == A)
+				IS(&g->r[i], A, A + 4, true);
+			else
+				IS(&g->r[i], at, at + 4, true);
+	}
+	drop(&k);
+}
+
 Test(flow, unrolled)
 {
 	/* for (i = tid; i < n; i += 32), unrolled twice as compilers do: a round, then pairs */
