@@ -47,6 +47,7 @@ static struct {
 	int (*destroy)(blas_handle);
 	int (*stream)(blas_handle, CUstream);
 	int (*workspace)(blas_handle, CUdeviceptr, size_t);
+	int (*scalars)(blas_handle, int on_device);
 	int (*sgemm)(blas_handle, int ta, int tb, int m, int n, int k, const float *alpha, CUdeviceptr a, int lda,
 		     CUdeviceptr b, int ldb, const float *beta, CUdeviceptr c, int ldc);
 	int (*strided)(blas_handle, int ta, int tb, int m, int n, int k, const float *alpha, CUdeviceptr a, int lda,
@@ -60,16 +61,17 @@ static struct {
 static inline void blas_open(void)
 {
 	static const struct {
-		const char *create, *destroy, *stream, *workspace, *sgemm, *strided, *batched, *saxpy;
-	} blas_names = {"cublasCreate_v2",	   "cublasDestroy_v2", "cublasSetStream_v2",
-			"cublasSetWorkspace_v2",   "cublasSgemm_v2",   "cublasSgemmStridedBatched",
-			"cublasSgemmBatched", "cublasSaxpy_v2"};
+		const char *create, *destroy, *stream, *workspace, *scalars, *sgemm, *strided, *batched, *saxpy;
+	} blas_names = {"cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2",
+			"cublasSetWorkspace_v2", "cublasSetPointerMode_v2", "cublasSgemm_v2",
+			"cublasSgemmStridedBatched", "cublasSgemmBatched", "cublasSaxpy_v2"};
 	void *lib = lib_open("libcublas.so.13");
 
 	LIB_FN(blas, lib, create);
 	LIB_FN(blas, lib, destroy);
 	LIB_FN(blas, lib, stream);
 	LIB_FN(blas, lib, workspace);
+	LIB_FN(blas, lib, scalars);
 	LIB_FN(blas, lib, sgemm);
 	LIB_FN(blas, lib, strided);
 	LIB_FN(blas, lib, batched);
