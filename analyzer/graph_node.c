@@ -598,6 +598,7 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len, uint6
 {
 	struct krt_node_kernel k;
 	struct krt_kernel_params p;
+	enum krt_tier tier;
 	struct krt_kernel_ask ask = {
 		.call = b->c, .stream = s, .is_memory = is_memory, .fn = kernel_access, .user = b};
 
@@ -612,10 +613,16 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len, uint6
 		ask.ctx = s->ctx;
 	else
 		HASH_FIND(hh, b->e->obj.contexts, &ctx, sizeof(ctx), ask.ctx);
-	krt_kernel_accesses(b->e, &p, &ask);
+	tier = krt_kernel_accesses(b->e, &p, &ask);
 	b->set->opaque |= ask.opaque;
 	b->set->wild |= ask.wild;
 	b->set->waits = ask.waits;
+	if (tier == KRT_TIER_RANGE ||
+	    tier == KRT_TIER_ROLE) { /* of others the PTX may not be known */
+		b->set->triggers = ask.flags & KRT_FLOW_PDL_LAUNCH;
+		b->set->goes = !(ask.flags & (KRT_FLOW_PDL_WAIT | KRT_FLOW_UNKNOWN_CALL |
+					      KRT_FLOW_UNKNOWN_INST));
+	}
 	b->set->large = ask.writes;
 	b->set->spins = ask.flags & KRT_FLOW_SPINS;
 	b->set->ordered = ask.flags & KRT_FLOW_ORDERED;

@@ -12,7 +12,9 @@
  * the coverage says so.
  *
  * An edge that only orders launches (port 2) orders no data.  A programmatic edge
- * (port 1) counts: the dependent kernel waits on the device.  What comes after a
+ * (port 1) counts: the dependent kernel waits on the device; but where both kernels'
+ * PTX says that the one lets it begin and that it never waits, the two may run together
+ * (what came before the trigger may be there in fact: no more than likely).  What comes after a
  * wait for a semaphore or a value in memory, by a kernel too, may be ordered by
  * something unseen, and is not judged.
  *
@@ -35,6 +37,7 @@
 #define PAIRS_MAX   64 /* of one node with others */
 #define TOLD_MAX    256 /* pairs of one graph, of each confidence */
 #define ALL	    UINT32_MAX
+#define PORT_PROGRAMMATIC 1
 #define PORT_LAUNCH_ORDER 2
 
 /* Memory that a space or an owner stands for. */
@@ -72,6 +75,7 @@ struct gpair {
 	uint8_t its_kind, its_know, its_sure;
 	const struct krt_gmem *mem; /* of the graph itself */
 	uint64_t from, end;	    /* addresses; equal: not known */
+	bool early;		    /* there is an edge, which the later one does not wait for */
 };
 
 struct order {
@@ -86,6 +90,7 @@ struct order {
 	uint32_t *chain, *pos, chains;
 	uint32_t *vec;	     /* nodes x chains, or NULL */
 	uint32_t *stamp, now; /* of searches */
+	uint32_t *early;      /* of a node: which one it does not wait for, + 1; NULL: of none */
 	uint8_t *mark;	     /* one: comes before or after it */
 	uint8_t *unseen;     /* may be ordered by something that is not in the graph */
 	uint64_t steps;
@@ -345,6 +350,12 @@ static int at_most(const struct order *o, uint32_t a, uint32_t b, int confidence
 	return (maybe(o, a) || maybe(o, b)) && confidence > KRT_LIKELY ? KRT_LIKELY : confidence;
 }
 
+/* One of the two is behind a programmatic edge from the other, and does not wait for it. */
+static bool begins_early(const struct order *o, uint32_t a, uint32_t b)
+{
+	return o->early && (o->early[a] == b + 1 || o->early[b] == a + 1);
+}
+
 /* Do two accesses that overlap in [from, end) meet?  *c: how sure it is, if all is touched. */
 static bool bytes_meet(const struct krt_gaccess *a, const struct krt_gaccess *b, uint64_t from,
 		       uint64_t end, int *c)
@@ -375,13 +386,16 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 			  .end = to_addr(a, end)};
 	int c;
 
-	if (!unordered(o, other, o->node))
+	p.early = begins_early(o, other, o->node);
+	if (!p.early && !unordered(o, other, o->node))
 		return;
 	b = &o->set[other]->access[prev->item];
 	p.its_sure = b->sure;
 	c = krt_how_conflict(how_of(a), how_of(b));
 	if (c == KRT_NO_CONFLICT || !bytes_meet(a, b, from, end, &c))
 		return;
+	if (p.early && c > KRT_LIKELY)
+		c = KRT_LIKELY;
 	p.confidence = (enum krt_confidence)at_most(o, other, o->node, c);
 	pair_add(o, &p);
 }
@@ -754,6 +768,7 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 			       sizeof(prev_text.node));
 	k.captured = a && b && a->capture && b->capture && a->made.seq && b->made.seq;
 	k.maybe = maybe(o, cur) || maybe(o, prev);
+	k.early = p->early;
 	buffer_of(o, p, &shape.buffer, &stack);
 	krt_buffer_text(&shape.buffer, buffer, sizeof(buffer));
 	f.buffer = buffer;
@@ -787,6 +802,24 @@ static void mark_unseen(struct order *o)
 	}
 }
 
+static void find_early(struct order *o)
+{
+	const struct krt_graph_image *g = o->g;
+
+	for (uint32_t i = 0; i < g->edges; i++) {
+		const struct krt_gedge *d = &g->edge[i];
+
+		if (d->from_port != PORT_PROGRAMMATIC || !o->set[d->from] || !o->set[d->to] ||
+		    !o->set[d->from]->triggers || !o->set[d->to]->goes)
+			continue;
+		if (!o->early)
+			o->early = krt_heap_alloc(&o->e->heap, g->nodes * sizeof(*o->early));
+		if (!o->early)
+			return;
+		o->early[d->to] = d->from + 1;
+	}
+}
+
 static bool prepare(struct order *o)
 {
 	struct krt_heap *h = &o->e->heap;
@@ -805,6 +838,7 @@ static bool prepare(struct order *o)
 	    !neighbours(o, false, &o->succ_at, &o->succ))
 		return false;
 	mark_unseen(o);
+	find_early(o);
 	if (o->one != ALL) {
 		spread(o, o->one, o->succ_at, o->succ, o->mark);
 		for (uint32_t i = 0; i < n; i++)
@@ -840,6 +874,7 @@ static void clean_up(struct order *o)
 		if (o->op[i])
 			krt_op_unref(heap, o->op[i]);
 	krt_heap_free(heap, o->op, n * sizeof(*o->op));
+	krt_heap_free(heap, o->early, n * sizeof(*o->early));
 	krt_heap_free(heap, o->topo, n * sizeof(*o->topo));
 	krt_heap_free(heap, o->place, n * sizeof(*o->place));
 	krt_heap_free(heap, o->chain, n * sizeof(*o->chain));

@@ -23,11 +23,18 @@ void krt_words_graph_nodes(const struct krt_facts *f, struct krt_words *w)
 	if (!k)
 		return;
 	krt_words_bytes(f, bytes, sizeof(bytes));
-	snprintf(w->message, sizeof(w->message),
-		 "%s %s %s, which %s %s, and no path of the graph (%s #%" PRIu64
-		 ") leads from one to the other%s",
-		 k->cur, does(&f->cur), bytes, k->prev, does(&f->prev), k->api, k->seq,
-		 k->maybe ? " (in the body of a conditional)" : "");
+	if (k->early)
+		snprintf(w->message, sizeof(w->message),
+			 "%s %s %s, which %s %s: the programmatic edge of the graph (%s #%" PRIu64
+			 ") lets the one begin before the other has ended, and it never waits%s",
+			 k->cur, does(&f->cur), bytes, k->prev, does(&f->prev), k->api, k->seq,
+			 k->maybe ? " (in the body of a conditional)" : "");
+	else
+		snprintf(w->message, sizeof(w->message),
+			 "%s %s %s, which %s %s, and no path of the graph (%s #%" PRIu64
+			 ") leads from one to the other%s",
+			 k->cur, does(&f->cur), bytes, k->prev, does(&f->prev), k->api, k->seq,
+			 k->maybe ? " (in the body of a conditional)" : "");
 	krt_words_wait(f, w);
 	krt_words_order(f, w);
 }

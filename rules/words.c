@@ -65,7 +65,14 @@ static void edge_fix(const struct krt_facts *f, struct krt_words *w)
 {
 	const struct krt_graph_facts *k = f->graph;
 
-	if (k->captured)
+	if (k->early)
+		snprintf(w->fix, sizeof(w->fix),
+			 "let %s wait (griddepcontrol.wait, cudaGridDependencySynchronize) before "
+			 "it "
+			 "touches these bytes, or make the edge a full one (launch #%" PRIu64
+			 " without programmatic stream serialization)",
+			 f->cur.api, f->cur.seq);
+	else if (k->captured)
 		snprintf(w->fix, sizeof(w->fix),
 			 "while capturing, record an event behind #%" PRIu64
 			 " and make the stream of #%" PRIu64 " wait for it before #%" PRIu64,
@@ -79,8 +86,10 @@ static void edge_fix(const struct krt_facts *f, struct krt_words *w)
 
 static void edge_order(const struct krt_facts *f, struct krt_words *w)
 {
-	snprintf(w->exists, sizeof(w->exists),
-		 "none: nodes without a path between them run in any order, or together");
+	snprintf(w->exists, sizeof(w->exists), "%s",
+		 f->graph->early ? "a programmatic edge: the second begins when the first lets it"
+				 : "none: nodes without a path between them run in any order, or "
+				   "together");
 	snprintf(w->missing, sizeof(w->missing), "an edge from %s (#%" PRIu64 ") to %s (#%" PRIu64 ")",
 		 f->prev.stream, f->prev.seq, f->cur.stream, f->cur.seq);
 }

@@ -85,6 +85,7 @@ struct krt_graph_facts {
 	uint64_t seq;
 	bool captured; /* both by captured calls */
 	bool maybe;    /* one is in the body of a conditional */
+	bool early;    /* cur is behind a programmatic edge from prev, and does not wait */
 };
 
 /* PERF_CAPTURE_STORM: how successive graphs of one call site differ. */
