@@ -91,10 +91,16 @@ struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_c
 {
 	struct krt_context_info *ctx = krt_call_context(e, c);
 	struct krt_lane *l = krt_call_lane(e, c->lane);
+	struct krt_stream_info *s;
 
 	if (!ctx || !l)
 		return NULL;
-	return krt_stream_get(&e->obj, handle, ctx, l->thread, c->api->flags & KRT_F_PT);
+	s = krt_stream_get(&e->obj, handle, ctx, l->thread, c->api->flags & KRT_F_PT);
+	if (s && s->call != c->rec->t0) {
+		s->call_before = s->call;
+		s->call = c->rec->t0;
+	}
+	return s;
 }
 
 /* --- errors -------------------------------------------------------------------------- */

@@ -347,6 +347,8 @@ void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const stru
 struct krt_kernel_access;
 void krt_touch_kernel(struct krt_engine *e, struct krt_op_info *op,
 		      const struct krt_kernel_access *a);
+/* op was allowed to begin before prev, the kernel before it on its stream, had ended. */
+bool krt_beside(const struct krt_op_info *op, const struct krt_op_info *prev);
 /* What remains of a confidence where kernels may wait for each other through memory. */
 enum krt_confidence krt_sync_confidence(const struct krt_op_info *a, const struct krt_op_info *b,
 					enum krt_confidence c);
@@ -467,6 +469,7 @@ struct krt_kernel_ask {
 	void *user;
 	/* out */
 	uint32_t flags; /* KRT_FLOW_* of ptx/flow.h; 0 without PTX */
+	bool text;	/* there is PTX */
 	bool opaque;	/* of whose parameters, or pointers in memory, something was not told */
 	bool vague;	/* of some access not which bytes: a role alone, limits, a scan */
 	bool wild;	/* it may write where nothing told of it */

@@ -148,6 +148,7 @@ struct on_op {
 	struct krt_engine *e;
 	struct krt_op_info *op;
 	struct krt_kernel_ask *ask;
+	bool early; /* it may begin before the kernel before it has ended */
 };
 
 static void touch_access(void *user, const struct krt_kernel_access *a)
@@ -157,6 +158,11 @@ static void touch_access(void *user, const struct krt_kernel_access *a)
 	o->op->spins = o->ask->flags & KRT_FLOW_SPINS;
 	o->op->ordered = o->ask->flags & KRT_FLOW_ORDERED;
 	o->op->large = o->ask->writes;
+	o->op->beside = 0;
+	/* proven of both: the one lets it, the other never waits */
+	if (o->early && o->ask->text && !(o->ask->flags & KRT_FLOW_PDL_WAIT) &&
+	    o->op->stream->trigger_seq && o->op->stream->trigger_seq == o->op->stream->call_before)
+		o->op->beside = o->op->stream->trigger_epoch;
 	krt_touch_kernel(o->e, o->op, a);
 }
 
@@ -175,7 +181,7 @@ static bool pointer_like(void *user, uint64_t v)
 }
 
 static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct krt_op_info *op,
-			 const struct krt_kernel_params *p)
+			 const struct krt_kernel_params *p, bool early)
 {
 	struct krt_kernel_ask ask = {.call = c,
 				     .stream = op->stream,
@@ -183,7 +189,7 @@ static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct 
 				     .use_up = true,
 				     .is_memory = pointer_like,
 				     .fn = touch_access};
-	struct on_op o = {.e = e, .op = op, .ask = &ask};
+	struct on_op o = {.e = e, .op = op, .ask = &ask, .early = early};
 	enum krt_tier tier;
 
 	ask.user = &o;
@@ -198,6 +204,8 @@ static void touch_kernel(struct krt_engine *e, const struct krt_call *c, struct 
 	e->cov.kernels_unknown += tier >= KRT_TIER_NAME;
 	if (ask.wild)
 		krt_shadow_forget(e);
+	op->stream->trigger_seq = ask.flags & KRT_FLOW_PDL_LAUNCH ? op->seq : 0;
+	op->stream->trigger_epoch = op->stamp.epoch;
 }
 
 /* Blocks, and threads of a block. */
@@ -206,7 +214,7 @@ struct launch_size {
 };
 
 static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
-		   bool coop, const struct launch_size *size)
+		   bool coop, bool early, const struct launch_size *size)
 {
 	struct krt_kernel_params p = params_of(e, c);
 	struct krt_op_info *op;
@@ -230,7 +238,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	memcpy(p.grid, size->grid, sizeof(p.grid));
 	memcpy(p.block, size->block, sizeof(p.block));
 	p.shared = size->shared;
-	touch_kernel(e, c, op, &p);
+	touch_kernel(e, c, op, &p, early);
 	krt_op_unref(&e->heap, op);
 	krt_site_work(e, c, 0);
 	krt_hot_launch(e, c, p.kernel, params_hash(&p));
@@ -267,7 +275,7 @@ static void launch_ex(struct krt_engine *e, const struct krt_call *c)
 	struct launch_size size;
 	CUlaunchAttribute a;
 	CUlaunchConfig cfg;
-	bool coop = false;
+	bool coop = false, early = false;
 
 	if (!c->launch.data || c->launch.len < sizeof(cfg)) {
 		e->malformed++;
@@ -278,13 +286,15 @@ static void launch_ex(struct krt_engine *e, const struct krt_call *c)
 	for (uint32_t i = 0; attribute(c, i, &a); i++) {
 		if (a.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
 			coop = a.value.cooperative != 0;
+		if (a.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+			early = a.value.programmaticStreamSerializationAllowed != 0;
 		if (early_event(&a) && s && c->ok && !s->capture && !before)
 			before = krt_order_record(e->order, s->domain);
 	}
 	size = (struct launch_size){.grid = {cfg.gridDimX, cfg.gridDimY, cfg.gridDimZ},
 				    .block = {cfg.blockDimX, cfg.blockDimY, cfg.blockDimZ},
 				    .shared = cfg.sharedMemBytes};
-	launch(e, c, s, coop, &size);
+	launch(e, c, s, coop, early, &size);
 	for (uint32_t i = 0; before && attribute(c, i, &a); i++)
 		if (early_event(&a))
 			krt_record_event(e, c, early_event(&a), s, before);
@@ -354,7 +364,8 @@ void krt_launch_op(struct krt_engine *e, const struct krt_call *c)
 	}
 	switch (c->op) {
 	case KRT_OP_LAUNCH:
-		launch(e, c, krt_call_stream(e, c, c->stream), c->api->flags & KRT_F_COOP, &size);
+		launch(e, c, krt_call_stream(e, c, c->stream), c->api->flags & KRT_F_COOP, false,
+		       &size);
 		break;
 	case KRT_OP_LAUNCH_EX:
 		launch_ex(e, c);
@@ -364,7 +375,7 @@ void krt_launch_op(struct krt_engine *e, const struct krt_call *c)
 		break;
 	case KRT_OP_LAUNCH_LEGACY:
 		s = krt_call_stream(e, c, krt_has(c, KRT_ROLE_STREAM) ? c->stream : 0);
-		launch(e, c, s, false, &size);
+		launch(e, c, s, false, false, &size);
 		break;
 	default:
 		break;

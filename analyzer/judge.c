@@ -555,6 +555,7 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 		order_facts(e, p->cur, p->prev, &facts, other, sizeof(other));
 	}
 	facts.same_op = p->same_op;
+	facts.beside = p->prev && krt_beside(p->cur, p->prev);
 	facts.cur.node = node_text(e, p->cur_fp, p->cur_node, cur_node, sizeof(cur_node));
 	facts.prev.node = node_text(e, p->prev_fp, p->prev_node, prev_node, sizeof(prev_node));
 	set_texts(e, &f->f, &facts);

@@ -1008,6 +1008,7 @@ static void look_at_text(struct telling *t, struct krt_kernel_info *k)
 		return;
 	t->info = krt_flow_info(f);
 	t->ask->flags = t->info->flags;
+	t->ask->text = true;
 }
 
 static bool by_text(struct telling *t, struct krt_kernel_info *k)
@@ -1156,7 +1157,7 @@ static enum krt_tier accesses(struct krt_engine *e, const struct krt_kernel_para
 	struct telling t = {.e = e, .p = p, .k = k, .ask = ask};
 
 	ask->flags = 0;
-	ask->opaque = ask->wild = ask->vague = ask->writes = ask->waits = false;
+	ask->text = ask->opaque = ask->wild = ask->vague = ask->writes = ask->waits = false;
 	if (k)
 		krt_kernel_layout(e, k, p, ask->ctx ? ask->ctx->device : UINT32_MAX);
 	if (k)

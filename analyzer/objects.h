@@ -73,6 +73,8 @@ struct krt_stream_info {
 	char *name; /* krtsan_name() or NULL */
 	struct krt_wait_memory waits;
 	unsigned lane; /* of the thread that enqueued last */
+	uint64_t call, call_before; /* the last two calls that named it */
+	uint64_t trigger_seq, trigger_epoch; /* the last kernel, where it lets the next one begin early */
 };
 
 struct krt_event_info {
@@ -175,6 +177,7 @@ struct krt_op_info {
 	bool told;     /* a finding names it */
 	bool spins, ordered; /* a kernel that waits for a value in memory; that orders its accesses */
 	bool large;	     /* a copy or set of more than a flag, a kernel that writes more */
+	uint64_t beside;     /* epoch of the kernel before it on its stream, which it does not wait for; 0 */
 	uint64_t seq; /* ticket before the call: #N in messages */
 	uint32_t stack;
 	uint32_t kernel;		/* id, 0: none */

@@ -121,6 +121,12 @@ static bool bytes_meet(const struct meeting *m, const struct krt_access *prev, u
 	return true;
 }
 
+bool krt_beside(const struct krt_op_info *op, const struct krt_op_info *prev)
+{
+	return op->beside && prev->class == KRT_OPC_KERNEL && prev->stream == op->stream &&
+	       prev->stamp.epoch == op->beside;
+}
+
 enum krt_confidence krt_sync_confidence(const struct krt_op_info *a, const struct krt_op_info *b,
 					enum krt_confidence c)
 {
@@ -156,6 +162,10 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 		if (prev->item == t->item)
 			return;
 		p.same_op = true;
+	} else if (krt_beside(t->op, prev->op)) {
+		/* what came before its trigger may be there in fact */
+		if (p.confidence > KRT_LIKELY)
+			p.confidence = KRT_LIKELY;
 	} else if (!krt_unordered_read(m->e, t, prev->op, &p.view)) {
 		return;
 	}

@@ -39,6 +39,12 @@ void krt_words_race(const struct krt_facts *f, struct krt_words *w)
 				 "give the copy source order STREAM and make %s wait for #%" PRIu64
 				 " on %s, or wait for it on the host before #%" PRIu64,
 				 c->stream, p->seq, p->stream, c->seq);
+		else if (f->beside)
+			snprintf(w->fix, sizeof(w->fix),
+				 "let %s wait for the kernel before it (griddepcontrol.wait, "
+				 "cudaGridDependencySynchronize) before it touches these bytes, or launch "
+				 "#%" PRIu64 " without programmatic stream serialization",
+				 c->api, c->seq);
 		else
 			krt_words_wait(f, w);
 	}

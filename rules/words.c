@@ -115,7 +115,12 @@ void krt_words_order(const struct krt_facts *f, struct krt_words *w)
 		edge_order(f, w);
 		return;
 	}
-	if (f->same_op)
+	if (f->beside)
+		n = snprintf(w->exists, sizeof(w->exists),
+			     "#%" PRIu64 " was launched with programmatic stream serialization and "
+			     "never waits: it begins when #%" PRIu64 " lets it, not when that has ended",
+			     c->seq, p->seq);
+	else if (f->same_op)
 		n = snprintf(w->exists, sizeof(w->exists),
 			     "the copies of one batch are not ordered among themselves");
 	else if (c->loose && c->what[0] == 'r')

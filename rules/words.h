@@ -131,6 +131,7 @@ struct krt_facts {
 	uint64_t offset, len; /* the shared bytes; len 0: not known */
 	uint64_t size;	      /* of the buffer, 0: not known */
 	bool same_op;	      /* both sides are copies of one batch */
+	bool beside;	      /* kernels of one stream, launched to begin before the one before has ended */
 	bool default_stream;  /* one side is the legacy stream, the other does not block */
 	/* the nearest order that exists; 0: none such */
 	uint64_t wait, record; /* cur's stream waited for prev's: at, for the record at */
