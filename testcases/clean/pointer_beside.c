@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel of unknown access gets a pointer into an allocation of which another
- * stream's copy writes other bytes: the allocation is shared, the bytes need not be.
+ * A kernel fills a part of an allocation of which another stream's copy writes other
+ * bytes: the allocation is shared, the bytes are not.
  */
 #include "prog.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights written once, then read by kernels of unknown access on many streams.
+ * Weights written once, then read by kernels of which nothing was declared on many streams.
  * SOURCE: trap T15
  */
 #include "prog.h"

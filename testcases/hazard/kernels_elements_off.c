@@ -2,7 +2,7 @@
 /*
  * Two kernels write every second element of one buffer, and both take the even ones.
  * (The twin's take the even and the odd ones, as fields of an array of structs lie.)
- * EXPECT: KRT-RACE-WAW warning likely both count=1
+ * EXPECT: KRT-RACE-WAW error certain both count=1
  * EXPECT-FIXED: none
  */
 #include "shapes.h"

@@ -2,7 +2,7 @@
 /*
  * Two kernels write every second row of one matrix, and both take the same ones.  (The
  * twin's take the even and the odd ones: their bytes alternate.)
- * EXPECT: KRT-RACE-WAW warning likely both count=1
+ * EXPECT: KRT-RACE-WAW error certain both count=1
  * EXPECT-FIXED: none
  */
 #include "shapes.h"

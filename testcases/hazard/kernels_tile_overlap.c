@@ -2,7 +2,7 @@
 /*
  * Kernels write tiles of one matrix on several streams; the last one begins a column too
  * early.
- * EXPECT: KRT-RACE-WAW warning likely both count=1
+ * EXPECT: KRT-RACE-WAW error certain both count=1
  * EXPECT-FIXED: none
  */
 #include "shapes.h"
