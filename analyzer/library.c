@@ -33,6 +33,8 @@ struct krt_library_lane {
 	uint16_t number, id; /* of the call whose launches come now */
 	bool known;
 	bool grouped; /* it ends a group: its accesses are those of the group */
+	bool launched;	 /* something, first on: */
+	uint64_t stream; /* as launches name it */
 	uint64_t group;
 	struct lib_access *access;
 	uint32_t n, cap;
@@ -209,6 +211,7 @@ void krt_library_op(struct krt_engine *e, const struct krt_call *c)
 	}
 	l->number = c->rec->h.library;
 	l->id = (uint16_t)id;
+	l->launched = false;
 	if (f->kind == KRT_LIB_GROUP_END) {
 		l->known = l->grouped;
 		return;
@@ -253,13 +256,33 @@ static uint64_t launch_stream(const struct krt_call *c)
 	return v;
 }
 
-/* Does the communicator launch on the stream?  0 and 1 are the same one. */
+/* By handle; 0 and 1 are the same one. */
+static bool same_stream(uint64_t a, uint64_t b)
+{
+	return a == b || (a <= 1 && b <= 1);
+}
+
+/* Does the communicator launch on the stream? */
 static bool launches_on(const struct krt_library_lane *l, uint64_t comm, uint64_t stream)
 {
 	for (uint32_t i = 0; i < l->n; i++)
-		if (l->access[i].comm == comm && (l->access[i].stream == stream ||
-						  (l->access[i].stream <= 1 && stream <= 1)))
+		if (l->access[i].comm == comm && same_stream(l->access[i].stream, stream))
 			return true;
+	return false;
+}
+
+/*
+ * Is the launch on a stream beside the one that the call, or the communicator of
+ * a group, works on?  Which part of the work is done there cannot be told, nor
+ * what it has to be ordered with.
+ */
+static bool beside(const struct krt_library_lane *l, const struct lib_access *x, uint64_t stream)
+{
+	if (!l->grouped)
+		return !same_stream(l->stream, stream);
+	for (uint32_t i = 0; i < l->n; i++)
+		if (l->access[i].comm == x->comm)
+			return !same_stream(l->access[i].stream, stream);
 	return false;
 }
 
@@ -280,11 +303,16 @@ bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_ke
 
 	if (!l || !l->known || l->full || !c->rec->h.library || l->number != c->rec->h.library)
 		return false;
+	if (!l->launched) {
+		l->launched = true;
+		l->stream = stream;
+	}
 	/* streams of several devices go by one handle: memory tells whose they are */
 	if (l->grouped && stream <= 2 && several_comms(l))
 		ctx = krt_call_context(e, c);
 	for (uint32_t i = 0; i < l->n; i++) {
 		const struct lib_access *x = &l->access[i];
+		struct krt_kernel_access a = x->a;
 		const struct krt_mem *mem;
 
 		if (l->grouped && !launches_on(l, x->comm, stream))
@@ -294,7 +322,9 @@ bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_ke
 		mem = ctx ? krt_mem_at(&e->mem, x->a.addr) : NULL;
 		if (mem && mem->ctx && mem->ctx->device != ctx->device)
 			continue;
-		fn(user, &x->a);
+		if (a.sure != KRT_SURE_FROM && beside(l, x, stream))
+			a.sure = KRT_SURE_LIMIT;
+		fn(user, &a);
 	}
 	return true;
 }

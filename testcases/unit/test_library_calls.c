@@ -233,6 +233,27 @@ Test(library_calls, one_communicator_on_two_streams)
 	expect(&w, "RACE-RAW:error:1");
 }
 
+/* A library that works on a stream of its own beside the program's: no race with itself. */
+Test(library_calls, another_stream_beside)
+{
+	struct world w;
+
+	open2(&w, NULL);
+	copy(&w, 1, BUF(0), BUF(1));
+	opaque(&w, S1);
+	opaque(&w, S2);
+	w.library = 0;
+	expect(&w, "");
+	open2(&w, NULL);
+	all_reduce(&w, 1, 5, BUF(0), 0xa, S1);
+	all_reduce(&w, 2, 5, BUF(1), 0xa, S2);
+	group_end(&w, 3, 5);
+	opaque(&w, S1);
+	opaque(&w, S2);
+	w.library = 0;
+	expect(&w, "");
+}
+
 Test(library_calls, alone_after_a_group)
 {
 	struct world w;
