@@ -53,6 +53,16 @@ enum krt_confidence krt_access_confidence(enum krt_sureness a, enum krt_sureness
 	return KRT_POSSIBLE;
 }
 
+enum krt_confidence krt_access_covered(enum krt_confidence c, enum krt_sureness a, uint64_t alo,
+				       uint64_t ahi, enum krt_sureness b, uint64_t blo,
+				       uint64_t bhi)
+{
+	if (c == KRT_LIKELY && ((a == KRT_SURE_WITHIN && (alo < blo || ahi > bhi)) ||
+				(b == KRT_SURE_WITHIN && (blo < alo || bhi > ahi))))
+		return KRT_POSSIBLE;
+	return c;
+}
+
 /* --- one range's accesses ---------------------------------------------------- */
 
 static void drop_write(struct krt_heap *h, struct krt_range *r)

@@ -67,6 +67,14 @@ const char *krt_sureness_text(enum krt_sureness s);
  * meet as far as they are known, touch a byte both?
  */
 enum krt_confidence krt_access_confidence(enum krt_sureness a, enum krt_sureness b);
+/*
+ * The same for a in [alo, ahi), b in [blo, bhi): of touches somewhere WITHIN a range
+ * nothing is likely to meet what covers only a part of it, such as the next chunk of
+ * a tensor of which the kernel works on this one.
+ */
+enum krt_confidence krt_access_covered(enum krt_confidence c, enum krt_sureness a, uint64_t alo,
+				       uint64_t ahi, enum krt_sureness b, uint64_t blo,
+				       uint64_t bhi);
 
 struct krt_fgroup;
 struct krt_shadow;

@@ -693,6 +693,9 @@ static int with_bytes(const struct krt_fseg *s, struct krt_how mine, const struc
 {
 	struct krt_pattern solid = krt_pattern_solid(s->from, s->end);
 
+	if (confidence == KRT_LIKELY)
+		return (int)krt_access_covered(KRT_LIKELY, mine.sure, s->from, s->end, its.sure,
+					       p->lo, p->hi);
 	if (confidence != KRT_CERTAIN)
 		return confidence;
 	/* of a barrier's word some bytes are all of it */
@@ -866,6 +869,10 @@ static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint
 		return;
 	else
 		c = with_bytes(s->seg, krt_flist_how(s->list), &bytes, how_of(a), c);
+	/* only as far as the segment goes: it may be a part */
+	if (a->sure == KRT_SURE_WITHIN && c == KRT_LIKELY &&
+	    (from == s->seg->from || end == s->seg->end))
+		c = KRT_POSSIBLE;
 	c = with_op(s->g->fp, s->seg->node, a->op, rule_of(a->kind, s->list), c);
 	p.confidence = (uint8_t)c;
 	pend_add(s->e, s->x, &p);

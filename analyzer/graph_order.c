@@ -372,6 +372,15 @@ static bool bytes_meet(const struct krt_gaccess *a, const struct krt_gaccess *b,
 	return true;
 }
 
+/* One past its last byte, a key. */
+static uint64_t last_of(const struct krt_gaccess *a)
+{
+	uint64_t n = (a->slices ? a->slices - 1 : 0) * a->slice_pitch +
+		     (a->rows ? a->rows - 1 : 0) * a->pitch + a->width;
+
+	return n > UINT64_MAX - a->key ? UINT64_MAX : a->key + n;
+}
+
 static void meet(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
 {
 	struct order *o = user;
@@ -394,6 +403,8 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 	c = krt_how_conflict(how_of(a), how_of(b));
 	if (c == KRT_NO_CONFLICT || !bytes_meet(a, b, from, end, &c))
 		return;
+	c = (int)krt_access_covered((enum krt_confidence)c, a->sure, a->key, last_of(a), b->sure,
+				    b->key, last_of(b));
 	if (p.early && c > KRT_LIKELY)
 		c = KRT_LIKELY;
 	p.confidence = (enum krt_confidence)at_most(o, other, o->node, c);

@@ -98,8 +98,45 @@ struct meeting {
 	struct krt_op_info *op;
 	struct krt_stream_info *stream;
 	unsigned kind;
-	uint16_t pattern; /* gaps in what is new */
+	uint16_t pattern;   /* gaps in what is new */
+	uint64_t from, end; /* its keys */
 };
+
+/* Is the access, somewhere WITHIN a range, of this byte too? */
+struct beyond {
+	const struct krt_access *a;
+	bool found;
+};
+
+static void is_beyond(void *user, const struct krt_access *a, uint64_t from, uint64_t end)
+{
+	struct beyond *b = user;
+
+	(void)from, (void)end;
+	b->found |= a->op == b->a->op && a->kind == b->a->kind && a->sure == b->a->sure;
+}
+
+static bool goes_beyond(const struct meeting *m, const struct krt_access *a, uint64_t key)
+{
+	struct beyond b = {.a = a};
+
+	krt_ranges_each(&m->mem->space->may, key, key + 1, is_beyond, &b);
+	return b.found;
+}
+
+/* Accesses WITHIN a range, and what covers only a part of it: see krt_access_covered. */
+static enum krt_confidence covered(const struct meeting *m, enum krt_sureness sure,
+				   const struct krt_access *prev, uint64_t from, uint64_t end,
+				   enum krt_confidence c)
+{
+	if (c != KRT_LIKELY)
+		return c;
+	if (prev->sure == KRT_SURE_WITHIN) {
+		from = m->from && goes_beyond(m, prev, m->from - 1) ? 0 : from;
+		end = m->end < UINT64_MAX && goes_beyond(m, prev, m->end) ? UINT64_MAX : end;
+	}
+	return krt_access_covered(c, sure, m->from, m->end, prev->sure, from, end);
+}
 
 /* How sure is it by what is known of both sides' bytes?  False: their gaps keep them apart. */
 static bool bytes_meet(const struct meeting *m, const struct krt_access *prev, uint64_t from,
@@ -171,6 +208,7 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 	}
 	if (!bytes_meet(m, prev, from, end, &p.confidence))
 		return;
+	p.confidence = covered(m, t->sure, prev, from, end, p.confidence);
 	p.confidence = krt_sync_confidence(t->op, prev->op, p.confidence);
 	p.rule = unknown ? KRT_RULE_RACE_WAR : race_rule(t->kind, prev->kind);
 	p.cur = t->op;
@@ -330,7 +368,8 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 			uint64_t from, uint64_t end)
 {
 	enum krt_confidence sure = t->sure == KRT_SURE_ALL ? KRT_CERTAIN : KRT_LIKELY;
-	struct meeting m = {.e = e, .t = t, .mem = mem, .pattern = t->pattern};
+	struct meeting m = {
+		.e = e, .t = t, .mem = mem, .pattern = t->pattern, .from = from, .end = end};
 	struct krt_access a = {.op = t->op,
 			       .mapping = mem->serial,
 			       .item = t->item,
@@ -866,6 +905,7 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 		p.confidence = krt_access_confidence(KRT_SURE_ALL, prev->sure);
 	if (!bytes_meet(m, prev, from, end, &p.confidence))
 		return;
+	p.confidence = covered(m, KRT_SURE_ALL, prev, from, end, p.confidence);
 	p.cur = m->op;
 	p.prev = prev->op;
 	p.prev_sure = prev->sure;
@@ -897,6 +937,8 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 		struct krt_mem *mem = krt_piece_at(e, addr, end, &to);
 
 		m.mem = mem ? mem : &e->mem.pageable;
+		m.from = krt_mem_key(m.mem, addr);
+		m.end = krt_mem_key(m.mem, to);
 		krt_ranges_conflicts(&m.mem->space->sure, krt_mem_key(m.mem, addr),
 				     krt_mem_key(m.mem, to), m.kind, meet_host, &m);
 		krt_ranges_conflicts(&m.mem->space->may, krt_mem_key(m.mem, addr),

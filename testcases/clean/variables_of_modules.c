@@ -2,7 +2,8 @@
 /*
  * Variables that two streams have nothing to fear of: those of two loads of one
  * module have the same name and nothing else in common; one that is only read, one
- * that is only counted up, and one whose address is asked for again and again.
+ * that is only counted up, and one whose address is asked for again and again; and a
+ * part of a table, while a kernel uses a place in it that data decide.
  * EXPECT: none
  */
 #include "variable.h"
@@ -39,6 +40,12 @@ int main(void)
 	VARIABLE_P(k.scaled, a, out, SLOW);
 	VARIABLE_V(k.put, b, 5, 0);
 	CU(cuCtxSynchronize());
+	/* the upper half of a table */
+	set_now(out, 7, 1);
+	VARIABLE_P(k.pick, a, out, SLOW);
+	CU(cuMemsetD32Async(variable_address(&k, "table") + 512, 1, 128, b));
+	CU(cuCtxSynchronize());
+	check_u32("of the table", get_u32(out, 0), 0);
 	/* a tally */
 	VARIABLE_V(k.bump, a, 1, SLOW);
 	VARIABLE_V(k.bump, b, 1, 0);

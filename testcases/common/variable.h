@@ -30,6 +30,7 @@ static const char variable_ptx[] =
 	".visible .global .align 4 .u32 total = 5;\n"
 	".visible .global .align 4 .u32 tally;\n"
 	".visible .const .align 4 .u32 scale = 3;\n"
+	".visible .global .align 4 .b8 table[1024];\n"
 	/* put: total = v */
 	VARIABLE_HEAD("put", ".param .u32 v")
 	"	ld.param.u32 %r1, [v];\n"
@@ -57,6 +58,17 @@ static const char variable_ptx[] =
 	"	st.global.u32 [%rd4], %r1;\n"
 	"	ret;\n"
 	"}\n"
+	/* pick: *dst = table[*dst] */
+	VARIABLE_HEAD("pick", ".param .u64 dst")
+	"	ld.param.u64 %rd4, [dst];\n"
+	"	ld.global.u32 %r1, [%rd4];\n"
+	"	mov.u64 %rd5, table;\n"
+	"	mul.wide.u32 %rd6, %r1, 4;\n"
+	"	add.s64 %rd5, %rd5, %rd6;\n"
+	"	ld.global.u32 %r2, [%rd5];\n"
+	"	st.global.u32 [%rd4], %r2;\n"
+	"	ret;\n"
+	"}\n"
 	/* bump: tally += v, atomically */
 	VARIABLE_HEAD("bump", ".param .u32 v")
 	"	ld.param.u32 %r1, [v];\n"
@@ -67,7 +79,7 @@ static const char variable_ptx[] =
 
 struct variable_kernels {
 	CUmodule module;
-	CUfunction put, look, scaled, through, bump;
+	CUfunction put, look, scaled, through, pick, bump;
 };
 
 static inline void variable_load(struct variable_kernels *k)
@@ -77,6 +89,7 @@ static inline void variable_load(struct variable_kernels *k)
 	k->look = prog_kernel(k->module, "look");
 	k->scaled = prog_kernel(k->module, "scaled");
 	k->through = prog_kernel(k->module, "through");
+	k->pick = prog_kernel(k->module, "pick");
 	k->bump = prog_kernel(k->module, "bump");
 }
 
@@ -86,7 +99,7 @@ static inline CUdeviceptr variable_address(const struct variable_kernels *k, con
 	size_t bytes;
 
 	CU(cuModuleGetGlobal(&p, &bytes, k->module, name));
-	MUST(bytes == 4);
+	MUST(bytes >= 4);
 	return p;
 }
 
@@ -102,7 +115,7 @@ static inline CUdeviceptr variable_address(const struct variable_kernels *k, con
 		uint64_t c_ = (cycles);                                                            \
 		VARIABLE_LAUNCH(function, stream, &v_, &c_);                                       \
 	} while (0)
-/* look, scaled */
+/* look, scaled, pick */
 #define VARIABLE_P(function, stream, pointer, cycles)                                              \
 	do {                                                                                       \
 		CUdeviceptr p_ = (pointer);                                                        \

@@ -94,7 +94,7 @@ int main(void)
 	CU(cuEventRecord(e, a));
 	CU(cuStreamWaitEvent(b, e, 0));
 #endif
-	CU(cuMemcpyHtoDAsync(tensor, h, 4 * ROW, b));
+	CU(cuMemcpyHtoDAsync(tensor, h, 4 * PITCH * ROWS, b));
 	check_u32("out[0]", get_u32(out, 0), 1);
 	CU(cuEventDestroy(e));
 	CU(cuMemFree(tensor));

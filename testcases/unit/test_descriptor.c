@@ -430,6 +430,7 @@ enum { STORE = 1, LOAD, PICK, SAMPLE, DRAW, OPAQUE };
 #define S1 0x101ull
 #define S2 0x102ull
 
+#define TENSOR 0x20000
 /* 256 rows of 128 bytes, 512 apart, are map 1; what follows, without gaps, is map 2. */
 static void begin(void)
 {
@@ -478,11 +479,27 @@ Test(descriptor, kernels_with_tensor_maps)
 {
 	begin();
 	run(S1, STORE, 1, 0);
-	d2h(&w, PIN, DEV + 512, 128, S2);
+	d2h(&w, PIN, DEV, TENSOR, S2);
 	IS("RACE-RAW:warning:1");
 	run(S1, LOAD, 1, 0);
-	set(&w, DEV + 1024 + 64, 8, S2);
+	set(&w, DEV, TENSOR - 512 + 128, S2); /* to the end of its last row */
 	IS("RACE-WAR:warning:1");
+	set(&w, DEV, TENSOR, S2);
+	run(S1, LOAD, 1, 0);
+	IS("RACE-RAW:warning:1");
+	/* a part of it: perhaps not where the kernel is */
+	run(S1, STORE, 1, 0);
+	d2h(&w, PIN, DEV + 512, 128, S2);
+	IS("");
+	run(S1, LOAD, 1, 0);
+	set(&w, DEV, TENSOR - 512, S2);
+	IS("");
+	run(S1, LOAD, 1, 0);
+	set(&w, DEV + 512, TENSOR, S2);
+	IS("");
+	set(&w, DEV + 1024, 64, S2);
+	run(S1, LOAD, 1, 0);
+	IS("");
 	/* read and read; between the rows; behind the last one */
 	run(S1, LOAD, 1, 0);
 	d2h(&w, PIN, DEV + 512, 128, S2);
@@ -499,7 +516,7 @@ Test(descriptor, kernels_with_tensor_maps)
 	IS("");
 	/* one of two maps in a parameter */
 	run(S1, PICK, 1, 2);
-	set(&w, DEV + 0x40000 + 77, 8, S2);
+	set(&w, DEV + 0x40000, TENSOR, S2);
 	IS("RACE-WAW:warning:1");
 	run(S1, PICK, 2, 2);
 	set(&w, DEV, 128, S2);
@@ -536,8 +553,12 @@ Test(descriptor, kernels_with_textures)
 	begin();
 	BEGIN();
 	launch(&w, S1, SAMPLE, 1);
-	set(&w, DEV + 8000, 8, S2);
+	set(&w, DEV + 4096, 4096, S2);
 	IS("RACE-WAR:warning:1");
+	BEGIN();
+	launch(&w, S1, SAMPLE, 1);
+	set(&w, DEV + 8000, 8, S2);
+	IS("");
 	BEGIN();
 	launch(&w, S1, SAMPLE, 1);
 	set(&w, DEV + 8192, 8, S2);
@@ -547,12 +568,16 @@ Test(descriptor, kernels_with_textures)
 	/* drawn, and copied out at the same time; the texture 2 is the same array */
 	BEGIN();
 	launch(&w, S1, DRAW, 1);
-	call(&w, cuMemcpyAtoHAsync_v2, A(PIN), A(0xa0), A(256), A(64), A(S2));
+	call(&w, cuMemcpyAtoHAsync_v2, A(PIN), A(0xa0), A(0), A(1024), A(S2));
 	IS("RACE-RAW:warning:1");
 	BEGIN();
 	launch(&w, S1, SAMPLE, 2);
-	call(&w, cuMemcpyHtoAAsync_v2, A(0xa0), A(256), A(PIN), A(64), A(S2));
+	call(&w, cuMemcpyHtoAAsync_v2, A(0xa0), A(0), A(PIN), A(1024), A(S2));
 	IS("RACE-WAR:warning:1");
+	BEGIN();
+	launch(&w, S1, SAMPLE, 2);
+	call(&w, cuMemcpyHtoAAsync_v2, A(0xa0), A(256), A(PIN), A(64), A(S2));
+	IS("");
 	BEGIN();
 	launch(&w, S1, SAMPLE, 2);
 	call(&w, cuMemcpyAtoHAsync_v2, A(PIN), A(0xa0), A(256), A(64), A(S2));
@@ -589,9 +614,14 @@ Test(descriptor, nodes_with_descriptors)
 	begin();
 	BEGIN();
 	graph_kernel_of(&b, STORE, 1, 16, p);
-	graph_set(&b, DEV + 512, 128);
+	graph_set(&b, DEV, TENSOR);
 	instantiate(&w, 0x401, 0x301, &b);
 	IS("GRAPH-UNORDERED-NODES:warning:1");
+	BEGIN();
+	graph_kernel_of(&b, STORE, 1, 16, p);
+	graph_set(&b, DEV + 512, 128); /* a part */
+	instantiate(&w, 0x401, 0x301, &b);
+	IS("");
 	BEGIN();
 	graph_kernel_of(&b, STORE, 1, 16, p);
 	graph_set(&b, DEV + 512 + 128, 128); /* between the rows */
@@ -605,7 +635,7 @@ Test(descriptor, nodes_with_descriptors)
 	IS("");
 	BEGIN();
 	graph_kernel(&b, SAMPLE, 1, 1);
-	graph_set(&b, DEV + 8000, 8);
+	graph_set(&b, DEV + 4096, 4096);
 	instantiate(&w, 0x401, 0x301, &b);
 	IS("GRAPH-UNORDERED-NODES:warning:1");
 	/* a launch beside a copy */
@@ -613,14 +643,33 @@ Test(descriptor, nodes_with_descriptors)
 	graph_kernel(&b, DRAW, 1, 1);
 	instantiate(&w, 0x401, 0x301, &b);
 	graph_launch(&w, 0x401, S1);
-	call(&w, cuMemcpyAtoHAsync_v2, A(PIN), A(0xa0), A(256), A(64), A(S2));
+	call(&w, cuMemcpyAtoHAsync_v2, A(PIN), A(0xa0), A(0), A(1024), A(S2));
+	IS("GRAPH-EXEC-OVERLAP:warning:1");
+	BEGIN();
+	graph_kernel_of(&b, LOAD, 1, 16, p);
+	instantiate(&w, 0x401, 0x301, &b);
+	graph_launch(&w, 0x401, S1);
+	set(&w, DEV, TENSOR, S2);
 	IS("GRAPH-EXEC-OVERLAP:warning:1");
 	BEGIN();
 	graph_kernel_of(&b, LOAD, 1, 16, p);
 	instantiate(&w, 0x401, 0x301, &b);
 	graph_launch(&w, 0x401, S1);
 	set(&w, DEV + 512, 8, S2);
+	IS("");
+	/* before the launch */
+	BEGIN();
+	graph_kernel_of(&b, LOAD, 1, 16, p);
+	instantiate(&w, 0x401, 0x301, &b);
+	set(&w, DEV, TENSOR, S2);
+	graph_launch(&w, 0x401, S1);
 	IS("GRAPH-EXEC-OVERLAP:warning:1");
+	BEGIN();
+	graph_set(&b, DEV, TENSOR / 2);
+	instantiate(&w, 0x401, 0x301, &b);
+	run(S2, LOAD, 1, 0);
+	graph_launch(&w, 0x401, S1);
+	IS("");
 #undef BEGIN
 }
 
