@@ -88,13 +88,13 @@ static int text_of(struct krt_image_store *store, unsigned process, const uint32
 	return KRT_IMAGE_FOUND;
 }
 
-static void open3(struct world *w)
+static void open_with(struct world *w, const struct krt_engine_config *cfg)
 {
-	static const struct krt_engine_config cfg = {
-		.hot_min = 16, .possible_max = 1000, .text = text_of};
 	static const uint32_t packed[] = {24};
 
-	world_open(w, &cfg);
+	world_open(w, cfg);
+	if (!w->e)
+		return;
 	context(w, 0xc0, 0, true);
 	stream(w, S1, NB);
 	stream(w, S2, NB);
@@ -116,6 +116,14 @@ static void open3(struct world *w)
 	alloc(w, DEV + 0x10000, N); /* an index, a flag */
 }
 #define AUX (DEV + 0x10000)
+
+static void open3(struct world *w)
+{
+	static const struct krt_engine_config cfg = {
+		.hot_min = 16, .possible_max = 1000, .text = text_of};
+
+	open_with(w, &cfg);
+}
 
 /* blocks of 64 threads */
 static void go(struct world *w, uint64_t s, uint32_t k, unsigned blocks, unsigned n,
@@ -614,4 +622,52 @@ Test(patterns, against_bytes)
 	}
 	krt_patterns_free(&heap, &all);
 	cr_assert_eq(heap.used, 0);
+}
+
+/* --- memory --------------------------------------------------------------------------------------------- */
+
+/* Every allocation of the engine fails once. */
+Test(memory, out_of_memory)
+{
+	struct krt_engine_config cfg = {.hot_min = 16, .possible_max = 1000, .text = text_of};
+	bool failed = true;
+
+	for (cfg.fail_at = 1; failed; cfg.fail_at++) {
+		struct world w;
+
+		cr_assert_lt(cfg.fail_at, 4000);
+		open_with(&w, &cfg);
+		if (!w.e)
+			continue;
+		pool_create(&w, 0x9001, 1, "pool");
+		block_alloc(&w, 0x9001, DEV, 1024, S1);
+		GO(&w, S1, ROWS_WRITE, 20, DEV, 16, 128, 4);
+		GO(&w, S2, ROWS_WRITE, 20, DEV + 64, 16, 128, 4);
+		GO(&w, S2, ASKED, 1, AUX, DEV, 16);
+		GO(&w, S3, GATHER, 1, DEV, AUX);
+		GO(&w, S3, PAIR, 1, DEV, AUX, 0);
+		GO(&w, S1, SOLID_ADD, 1, AUX, 8);
+		GO(&w, S2, SOLID_READ, 1, AUX, 8);
+		launch(&w, S1, UNKNOWN, DEV, AUX);
+		block_free(&w, DEV);
+		block_alloc(&w, 0x9001, DEV, 1024, S2);
+		set(&w, DEV, 64, S2);
+		for (unsigned i = 0; i < 40; i++)
+			GO(&w, S1, SOLID_READ, 1, AUX, i);
+		failed = w.e->heap.failed;
+		world_close(&w);
+	}
+}
+
+/* What is known by PTX is kept within a limit, and made again where it is asked for again. */
+Test(memory, evaluations)
+{
+	struct world w;
+
+	open3(&w);
+	for (unsigned i = 0; i < 1000; i++)
+		GO(&w, S1, SOLID_READ, 1 + i % 7, DEV, i % 50);
+	cr_assert_lt(w.e->insights.bytes, 1u << 20);
+	GO(&w, S2, SOLID_WRITE, 1, DEV + 4 * 40, 1);
+	expect_all(&w, "RACE-WAR:error:1");
 }
