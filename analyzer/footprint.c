@@ -678,11 +678,11 @@ static bool seg_meets(const struct krt_fseg *s, const struct krt_pattern *p)
 	struct krt_pattern solid;
 
 	if (s->gaps)
-		return krt_pattern_meet(s->gaps, p);
+		return krt_patterns_meet(s->gaps, p);
 	if (!krt_pattern_gaps(p))
 		return true;
 	solid = krt_pattern_solid(s->from, s->end);
-	return krt_pattern_meet(&solid, p);
+	return krt_patterns_meet(&solid, p);
 }
 
 #define WORD_BYTES 8

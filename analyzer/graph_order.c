@@ -365,7 +365,7 @@ static bool bytes_meet(const struct krt_gaccess *a, const struct krt_gaccess *b,
 
 	if (!a->gaps && !b->gaps)
 		return true;
-	if (!krt_pattern_meet(x, y))
+	if (!krt_patterns_meet(x, y))
 		return false;
 	if (*c == KRT_CERTAIN && !krt_pattern_share(x, y))
 		*c = KRT_LIKELY;

@@ -5,6 +5,13 @@
 
 #define PIECES_MAX 512 /* looked at one by one */
 
+/* Do its rows say anything?  Where they touch, pieces may begin anew with each. */
+static bool has_rows(const struct krt_pattern *p)
+{
+	return p->rows > 1 &&
+	       (p->pitch > p->row || (p->stride > p->width && p->pitch % p->stride));
+}
+
 /* The first place from x on, or x itself, that is a multiple of step from at. */
 static uint64_t start_from(uint64_t x, uint64_t at, uint64_t step)
 {
@@ -16,7 +23,7 @@ static uint64_t start_from(uint64_t x, uint64_t at, uint64_t step)
 /* The first byte of [x, end) that is in p, or end. */
 static uint64_t first_of(const struct krt_pattern *p, uint64_t x, uint64_t end)
 {
-	bool rows = p->rows > 1 && p->pitch > p->row, pieces = p->stride > p->width;
+	bool rows = has_rows(p), pieces = p->stride > p->width;
 	uint64_t row = p->at, next;
 
 	if (end > p->hi)
@@ -47,7 +54,7 @@ static uint64_t first_of(const struct krt_pattern *p, uint64_t x, uint64_t end)
 /* One past the last of the bytes from x on, which is in p, that are in it without a gap. */
 static uint64_t end_of(const struct krt_pattern *p, uint64_t x)
 {
-	bool rows = p->rows > 1 && p->pitch > p->row, pieces = p->stride > p->width;
+	bool rows = has_rows(p), pieces = p->stride > p->width;
 	uint64_t row = p->at, end = p->hi, next;
 
 	if (rows) {
@@ -65,20 +72,34 @@ static uint64_t end_of(const struct krt_pattern *p, uint64_t x)
 	return end;
 }
 
-bool krt_pattern_share(const struct krt_pattern *a, const struct krt_pattern *b)
+/* Goes through the bytes of both, as far as that is quickly done. */
+static enum { SHARED, APART, LONG } compare(const struct krt_pattern *a, const struct krt_pattern *b)
 {
 	uint64_t end = a->hi < b->hi ? a->hi : b->hi, x = a->lo > b->lo ? a->lo : b->lo, y;
 
 	for (unsigned i = 0; i < PIECES_MAX && x < end; i++) {
 		x = first_of(a, x, end);
 		if (x >= end)
-			return false;
+			break;
 		y = first_of(b, x, end);
 		if (y < end_of(a, x) && y < end)
-			return true;
+			return SHARED;
 		x = y;
 	}
-	return false;
+	/* of rows that overlap only the latest was looked at */
+	return x < end || (has_rows(a) && a->row > a->pitch) || (has_rows(b) && b->row > b->pitch)
+		       ? LONG
+		       : APART;
+}
+
+bool krt_pattern_share(const struct krt_pattern *a, const struct krt_pattern *b)
+{
+	return compare(a, b) == SHARED;
+}
+
+bool krt_patterns_meet(const struct krt_pattern *a, const struct krt_pattern *b)
+{
+	return krt_pattern_meet(a, b) && compare(a, b) != APART;
 }
 
 struct krt_pattern_entry {
@@ -109,7 +130,7 @@ uint16_t krt_pattern_id(struct krt_heap *h, struct krt_patterns *t, const struct
 
 	if (!krt_pattern_gaps(p))
 		return 0;
-	if (p->rows > 1 && p->pitch > p->row) {
+	if (has_rows(p)) {
 		x.pitch = p->pitch;
 		x.row = p->row;
 	}

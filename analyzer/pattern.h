@@ -59,7 +59,7 @@ static inline bool krt_pattern_repeat(uint64_t a, uint64_t n, uint64_t b, uint64
 	return d < n || d + m > g;
 }
 
-/* False: they surely have no byte in common. */
+/* False: they surely have no byte in common.  By what all of their rows and pieces have in common. */
 static inline bool krt_pattern_meet(const struct krt_pattern *a, const struct krt_pattern *b)
 {
 	const struct krt_pattern *p[2] = {a, b};
@@ -87,6 +87,8 @@ static inline bool krt_pattern_meet(const struct krt_pattern *a, const struct kr
 	return krt_pattern_repeat(at[0], len[0], at[1], len[1], g);
 }
 
+/* The same, and few pieces are looked at one by one. */
+bool krt_patterns_meet(const struct krt_pattern *a, const struct krt_pattern *b);
 /*
  * Do they surely have a byte in common, provided that every byte of both is meant?
  * False where that would take long to see.

@@ -809,7 +809,7 @@ static bool bytes_meet(const struct reuse *u, const struct krt_access *prev, uin
 	if (!u->r->pattern && !prev->pattern)
 		return true;
 	return !krt_pattern_of(all, u->r->pattern, from, end, &a) ||
-	       !krt_pattern_of(all, prev->pattern, from, end, &b) || krt_pattern_meet(&a, &b);
+	       !krt_pattern_of(all, prev->pattern, from, end, &b) || krt_patterns_meet(&a, &b);
 }
 
 static void meet_past(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)

@@ -151,7 +151,7 @@ static bool bytes_meet(const struct meeting *m, const struct krt_access *prev, u
 		*c = KRT_POSSIBLE;
 		return true;
 	}
-	if (!krt_pattern_meet(&a, &b))
+	if (!krt_patterns_meet(&a, &b))
 		return false;
 	if (*c == KRT_CERTAIN && !krt_pattern_share(&a, &b))
 		*c = KRT_LIKELY;

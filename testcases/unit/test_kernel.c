@@ -554,7 +554,8 @@ static void draw_pattern(struct krt_pattern *p, uint64_t lo, uint64_t hi, uint8_
 		p->stride = p->width + 1 + rnd(6);
 		if (p->rows > 1) {
 			p->row = p->width + p->stride * rnd(4);
-			p->pitch = p->row + 1 + rnd(40);
+			/* or they touch, and pieces begin anew */
+			p->pitch = p->row + (rnd(4) ? 1 + rnd(40) : 0);
 		}
 	}
 	p->at = lo - rnd(50);
@@ -586,6 +587,7 @@ Test(patterns, against_bytes)
 			meet |= x[i] && y[i];
 		cr_assert_eq(krt_pattern_share(&a, &b), meet, "round %u", round);
 		cr_assert(!meet || krt_pattern_meet(&a, &b), "round %u", round);
+		cr_assert_eq(krt_patterns_meet(&a, &b), meet, "round %u", round);
 		/* under numbers they are the same */
 		cr_assert(krt_pattern_of(&all, krt_pattern_id(&heap, &all, &a), lo, hi, &c));
 		cr_assert(krt_pattern_of(&all, krt_pattern_id(&heap, &all, &b), lo, hi, &d));
