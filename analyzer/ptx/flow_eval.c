@@ -1911,15 +1911,6 @@ static bool shape_box(const struct box *b, struct krt_flow_range *r)
 	return false;
 }
 
-static uint64_t reach(const struct box *b)
-{
-	uint64_t n = b->len;
-
-	for (uint32_t i = 0; i < b->ndims; i++)
-		n += b->dim[i].coef * b->dim[i].n;
-	return n;
-}
-
 static bool same_place(const struct krt_flow_range *a, const struct krt_flow_range *b)
 {
 	return a->slot == b->slot && a->kind == b->kind && a->global == b->global;
@@ -1935,7 +1926,7 @@ static void many(const struct ev *e, const struct boxes *all, const struct krt_f
 		const struct krt_flow_range *old = &e->p->res[acc];
 		bool seen = false;
 
-		if (!same_place(&where[i], at) || e->p->skip[acc] || !e->p->settled[acc])
+		if (!same_place(&where[i], at) || !e->p->settled[acc])
 			continue;
 		for (uint32_t k = 0; k < all->n; k++) {
 			if (all->b[k].acc != acc || !same_place(&where[k], at))
@@ -1964,7 +1955,7 @@ static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn
 	flow_pieces(p, e->l, p->skip, p->settled, &all);
 	for (uint32_t i = 0; i < all.n; i++) {
 		struct box *b = &all.b[i];
-		uint64_t len = reach(b);
+		uint64_t len = flow_box_reach(b);
 		int64_t base = b->at;
 
 		if (base < 0 || len > (uint64_t)LIMIT ||
@@ -2005,7 +1996,7 @@ static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn
 			if (one.n > MAX_SHOWN && (b->ndims > 1 || shown == MAX_SHOWN))
 				continue;
 			acc = b->acc;
-			if (place_of(f, e, &p->accs[acc], b->at, b->at + (int64_t)reach(b), &r) !=
+			if (place_of(f, e, &p->accs[acc], b->at, b->at + (int64_t)flow_box_reach(b), &r) !=
 				    PLACE_FOUND ||
 			    !same_place(&r, &where[i])) {
 				/* Of several pointers that lie in there: the one that was found. */
@@ -2013,7 +2004,7 @@ static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn
 
 				r = where[i];
 				r.lo = off;
-				r.hi = off + reach(b);
+				r.hi = off + flow_box_reach(b);
 			}
 			r.width = r.width < b->len ? r.width : b->len;
 			r.must = shape_box(b, &r);

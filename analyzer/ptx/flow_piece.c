@@ -417,6 +417,15 @@ void flow_pieces(struct prog *p, const struct krt_flow_launch *l, const bool *sk
 
 /* ---- what lies together ---- */
 
+uint64_t flow_box_reach(const struct box *b)
+{
+	uint64_t n = b->len;
+
+	for (uint32_t i = 0; i < b->ndims; i++)
+		n += b->dim[i].coef * b->dim[i].n;
+	return n;
+}
+
 /* Smallest dimensions first; those that leave no gap become length. */
 static bool normal(struct box *b)
 {
@@ -485,12 +494,6 @@ static struct difference differ(const struct box *a, const struct box *b)
 	return d;
 }
 
-static bool touch(const struct box *a, const struct box *b)
-{
-	return a->at <= b->at ? (uint64_t)(b->at - a->at) <= a->len
-			      : (uint64_t)(a->at - b->at) <= b->len;
-}
-
 /* b becomes part of a, which begins no later. */
 static bool join(struct box *a, const struct box *b, bool loose)
 {
@@ -538,31 +541,55 @@ static bool join(struct box *a, const struct box *b, bool loose)
 	return true;
 }
 
-/* Does one begin where the other ends, in a dimension that both have? */
-static bool follow(const struct box *a, const struct box *b)
+/*
+ * The dimension (of a and of b, -1: it has none) that has to be cut so that the
+ * boxes can be joined: side by side, or one begins where the other ends.
+ */
+static bool to_cut(const struct box *a, const struct box *b, struct difference *d)
 {
-	uint64_t apart = a->at < b->at ? (uint64_t)(b->at - a->at) : (uint64_t)(a->at - b->at);
+	uint64_t apart = (uint64_t)(b->at - a->at);
 
-	if (a->len != b->len)
+	*d = differ(a, b);
+	if (d->n == 1 && apart <= a->len)
+		return true;
+	if (a->len != b->len || a->ndims != b->ndims)
 		return false;
-	for (uint32_t i = 0; i < a->ndims; i++)
-		for (uint32_t k = 0; k < b->ndims; k++)
-			if (a->dim[i].coef == b->dim[k].coef && a->dim[i].n == b->dim[k].n &&
-			    apart == a->dim[i].coef * (a->dim[i].n + 1))
-				return true;
+	for (uint32_t i = 0; i < a->ndims; i++) {
+		unsigned n = 0;
+
+		if (apart != a->dim[i].coef * (a->dim[i].n + 1))
+			continue;
+		for (uint32_t k = 0; k < a->ndims; k++) {
+			if (a->dim[k].coef != b->dim[k].coef)
+				return false;
+			if (k == i || a->dim[k].n == b->dim[k].n)
+				continue;
+			n++;
+			d->coef = a->dim[k].coef;
+			d->na = a->dim[k].n;
+			d->nb = b->dim[k].n;
+			d->a = d->b = (int)k;
+		}
+		if (n == 1)
+			return true;
+	}
 	return false;
 }
 
-/* Side by side, and one has more rows: these become a box of their own. */
+/* Of two boxes one has more rows in one dimension: these become a box of their own. */
 static bool cut_longer(struct boxes *s, uint32_t i, uint32_t j)
 {
 	struct box *a = &s->b[i], *b = &s->b[j], *l, rest;
-	struct difference d = differ(a, b);
+	struct difference d;
 	uint64_t n;
 	int k;
 
-	if (s->n == MAX_BOXES || d.n != 1 || (!touch(a, b) && !follow(a, b)))
+	if (s->n == MAX_BOXES || !(a->at <= b->at ? to_cut(a, b, &d) : to_cut(b, a, &d)))
 		return false;
+	if (a->at > b->at) {
+		a = &s->b[j];
+		b = &s->b[i];
+	}
 	l = d.na > d.nb ? a : b;
 	n = l == a ? d.nb : d.na;
 	k = l == a ? d.a : d.b;
@@ -609,6 +636,27 @@ static bool join_all(struct boxes *s, uint32_t from, bool loose)
 	return any;
 }
 
+/* A box without gaps takes all that lies inside of it. */
+static void absorb(struct boxes *s, uint32_t from)
+{
+	for (uint32_t i = from; i < s->n; i++) {
+		const struct box c = s->b[i];
+
+		for (uint32_t k = from; k < s->n && !c.ndims;) {
+			const struct box *b = &s->b[k];
+			uint64_t end = (uint64_t)b->at + flow_box_reach(b);
+
+			if (k == i || b->at < c.at || end > (uint64_t)c.at + c.len) {
+				k++;
+				continue;
+			}
+			memmove(&s->b[k], &s->b[k + 1], (s->n - k - 1) * sizeof(s->b[0]));
+			s->n--;
+			i -= k < i;
+		}
+	}
+}
+
 void flow_join_boxes(struct boxes *s, uint32_t from)
 {
 	uint32_t rounds = 4 * MAX_BOXES;
@@ -624,6 +672,7 @@ void flow_join_boxes(struct boxes *s, uint32_t from)
 			for (uint32_t j = i + 1; j < s->n && !cut; j++)
 				cut = cut_longer(s, i, j);
 		if (!cut && !join_all(s, from, true))
-			return;
+			break;
 	}
+	absorb(s, from);
 }

@@ -217,6 +217,8 @@ struct boxes {
  */
 void flow_pieces(struct prog *p, const struct krt_flow_launch *l, const bool *skip, bool *settled,
 		 struct boxes *out);
+/* Bytes from a box's first to its last. */
+uint64_t flow_box_reach(const struct box *b);
 /* Joins boxes from `from` on where they lie together. */
 void flow_join_boxes(struct boxes *b, uint32_t from);
 

@@ -270,6 +270,35 @@ Test(flow, rows)
 	drop(&k);
 }
 
+/* What lies apart in more places than are told one by one. */
+Test(flow, scattered)
+{
+	char body[8192];
+	size_t n = (size_t)sprintf(
+		body, "%s", ".visible .entry k(.param .u64 y)\n{\n" REGS INDEX
+			    "ld.param.u64 %rd1, [y]; mul.wide.s32 %rd2, %r1, 12;\n"
+			    "add.s64 %rd3, %rd1, %rd2; and.b32 %r5, %r1, 3;\n"
+			    "setp.eq.s32 %p1, %r5, 1; @%p1 st.global.u32 [%rd3], %r1;\n");
+	struct kernel k;
+	struct got *g;
+
+	for (unsigned i = 0; i < 24; i++)
+		n += (size_t)sprintf(body + n, "st.global.u32 [%%rd1+%u], %%r1;\n",
+				     100000 + 4096 * i + 64 * i * i * i);
+	sprintf(body + n, "ret;\n}\n");
+	k = make(body);
+	g = eval(&k, 2, 1, 32, 1, (struct words){{A}});
+	for (unsigned i = 0; i < 24; i++) {
+		uint64_t at = A + 100000 + 4096 * i + 64 * i * i * i;
+		bool seen = false;
+
+		for (unsigned q = 0; q < g->n; q++)
+			seen |= g->r[q].lo <= at && at + 4 <= g->r[q].hi;
+		cr_assert(seen, "%u", i);
+	}
+	drop(&k);
+}
+
 Test(flow, columns)
 {
 	/* structures of 12 bytes, of which one word is written */
