@@ -39,6 +39,7 @@
 #define PINNED_MAX   4096         /* ranges that are known; more are read through the kernel, if at all */
 #define GAP          2            /* words that are no addresses inside a run */
 #define HEAD         4096u        /* a table has an address in its first bytes */
+#define READS_MAX    64           /* system calls of one batch */
 #define BATCH_MAX    (256u << 10) /* bytes of one batch that are looked at */
 
 static _Atomic uint32_t *map;     /* 16 granules a word */
@@ -170,26 +171,30 @@ static bool on_stack(struct krt_call *c, uint64_t addr, uint64_t len)
 	       addr + len <= c->thread->stack_high;
 }
 
-/* The bytes, or a copy of them in the thread's own memory; NULL: they cannot be read. */
-static const char *source(struct krt_call *c, uint64_t addr, uint64_t len)
-{
-	struct krt_thread *t = c->thread;
-
-	if (on_stack(c, addr, len) || in_heap(addr, len) || is_pinned(addr, len))
-		return (const char *)addr;
-	if (!t->bytes)
-		t->bytes = krt_map(KRT_POINTERS_COPY_MAX);
-	return t->bytes && krt_read(addr, t->bytes, len) == len ? t->bytes : NULL;
-}
-
 /* ---- telling ---- */
 
 struct telling {
 	struct krt_call *call;
 	size_t at; /* of the blob in the record, 0: there is none yet */
 	uint64_t lowest, span;
+	unsigned reads; /* through the kernel that this call may still make */
 	bool any;  /* the call does not say that the source is host memory */
 };
+
+/* The bytes, or a copy of them in the thread's own memory; NULL: they cannot be read. */
+static const char *source(struct telling *k, uint64_t addr, uint64_t len)
+{
+	struct krt_thread *t = k->call->thread;
+
+	if (on_stack(k->call, addr, len) || in_heap(addr, len) || is_pinned(addr, len))
+		return (const char *)addr;
+	if (!k->reads)
+		return NULL;
+	k->reads--;
+	if (!t->bytes)
+		t->bytes = krt_map(KRT_POINTERS_COPY_MAX);
+	return t->bytes && krt_read(addr, t->bytes, len) == len ? t->bytes : NULL;
+}
 
 static bool is_pointer(const struct telling *t, const char *p, uint64_t *word)
 {
@@ -251,11 +256,11 @@ static bool tell(struct telling *t, uint64_t dst, uint64_t src, uint64_t len, ui
 	if (!src || len < skip + 8 || len > KRT_POINTERS_COPY_MAX || src + len < src ||
 	    (src + len) >> ADDRESS_BITS || marked(src, NOT_HOST) || marked(src + len - 1, NOT_HOST))
 		return true;
-	p = source(t->call, src, head);
+	p = source(t, src, head);
 	if (!p || krt_likely(!any_pointer(t, p + skip, (uint32_t)((head - skip) / 8))))
 		return true;
 	if (head < len)
-		p = source(t->call, src, len);
+		p = source(t, src, len);
 	if (!p)
 		return true;
 	p += skip;
@@ -326,6 +331,7 @@ void krt_pointers_given(struct krt_call *c)
 	if (!map || top <= t.lowest || !c->rec)
 		return;
 	t.span = top - t.lowest;
+	t.reads = READS_MAX;
 	t.any = !(a->flags & KRT_F_SRC_HOST);
 	for (unsigned i = 0; i < a->argc; i++)
 		switch ((enum krt_role)a->arg[i].role) {
