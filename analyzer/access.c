@@ -371,12 +371,28 @@ void krt_ranges_clear(struct krt_heap *h, struct krt_ranges *m, uint64_t from, u
 	}
 }
 
+static bool drops(const struct krt_range *r, bool (*drop)(void *user, const struct krt_access *a),
+		  void *user)
+{
+	for (uint32_t i = 0; i < r->reads; i++)
+		if (drop(user, &r->read[i]))
+			return true;
+	return r->write.op && drop(user, &r->write);
+}
+
 size_t krt_ranges_prune(struct krt_heap *h, struct krt_ranges *m, uint64_t from, uint64_t end,
 			bool (*drop)(void *user, const struct krt_access *a), void *user)
 {
-	struct krt_range *r = first_at(m, from), *prev = NULL;
+	struct krt_range *r = first_at(m, from), *prev = NULL, *up;
 	size_t left = 0;
 
+	/* What lies outside stays, where anything goes at all. */
+	if (r && r->node.key < from && drops(r, drop, user) && !(r = split(h, m, r, from)))
+		return 0;
+	up = range_of(krt_tree_floor(&m->tree, end));
+	if (up && up->node.key < end && up->end > end && drops(up, drop, user) &&
+	    !split(h, m, up, end))
+		return 0;
 	while (r && r->node.key < end) {
 		struct krt_range *next = after(r);
 		uint32_t n = 0;

@@ -392,7 +392,7 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 	}
 	if (mem->space->may.tree.count) {
 		krt_ranges_conflicts(&mem->space->may, from, end, t->kind, meet, &m);
-		if (t->kind == KRT_ACC_WRITE && t->sure == KRT_SURE_ALL) {
+		if (t->kind == KRT_ACC_WRITE && t->sure == KRT_SURE_ALL && !t->pattern) {
 			struct over o = {.e = e, .stream = t->stream->domain};
 
 			krt_ranges_prune(&e->heap, &mem->space->may, from, end, is_over, &o);

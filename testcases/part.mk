@@ -323,7 +323,7 @@ programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsa
 		$(FAKE_LIBS) $(O)/testcases/libs/caller.so
 	$(Q)$(O)/testcases/runner --build=$(O)
 
-# Pairs of launches, copies and sets drawn at random, against what they surely touch.
+# Launches, copies and sets drawn at random, against what they surely touch.
 ALL   += $(O)/random/launches
 TESTS += random
 .PHONY: random

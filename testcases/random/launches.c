@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pairs of operations drawn at random, on two streams with no order between them
- * (or with one): kernels as nvcc compiles them, copies and sets, at random places
- * of two buffers.  launches SEED ROUNDS.  What each touches is computed here, byte
+ * Operations drawn at random, two to eight on three streams with some order among
+ * them: kernels as nvcc compiles them, copies and sets, at random places of two
+ * buffers.  launches SEED ROUNDS.  What each touches is computed here, byte
  * by byte, from what the kernel means; what krtsan finds is held against it
  * (check.py): `meet NAME` for a buffer in which the two surely meet, `touch NAME` for
  * one in which they do and it need not be proven, `maybe NAME` where data decides,
@@ -13,7 +13,8 @@
 #include "prog.h"
 #include "nvcc_kernels.h"
 
-enum { N = 4096, OPS = 11, ROWS = 64 }; /* 32-bit elements of a buffer; rows that are told apart */
+enum { N = 4096, OPS = 11, ROWS = 64, MOST = 8, STREAMS = 3 };
+/* 32-bit elements of a buffer; kinds of operations; rows that are told apart; operations of a round */
 
 /* Elements that an operation reads and writes, of x and of y. */
 struct touched {
@@ -23,7 +24,7 @@ struct touched {
 };
 
 static CUmodule module;
-static CUstream s[2];
+static CUstream s[STREAMS];
 static CUevent done;
 static uint64_t state;
 
@@ -165,12 +166,29 @@ static void act(const struct op *o, const CUdeviceptr buf[2], CUstream on, struc
 	}
 }
 
+/* How two meet in a buffer when nothing orders them: the larger is the surer. */
+enum { APART, MAYBE, TOUCH, MEET };
+static const char *const words[] = {"apart", "maybe", "touch", "meet"};
+
+static unsigned meeting(const struct touched *a, const struct touched *b, unsigned i)
+{
+	bool meet = false, maybe = false;
+
+	for (unsigned k = 0; k < N; k++) {
+		meet |= (a->write[i][k] && (b->read[i][k] || b->write[i][k])) || (a->read[i][k] && b->write[i][k]);
+		maybe |= (a->may[i][k] && (b->read[i][k] || b->write[i][k])) ||
+			 (b->may[i][k] && (a->read[i][k] || a->write[i][k]));
+	}
+	return meet ? (a->many || b->many ? TOUCH : MEET) : maybe ? MAYBE : APART;
+}
+
 static void one_round(unsigned number)
 {
-	static struct touched a, b;
+	static struct touched t[MOST];
+	uint32_t before[MOST], known[STREAMS] = {0}; /* operations that are over: bits */
+	unsigned ops = roll(2) ? 2 : 2 + roll(MOST - 1), how[2] = {APART, APART};
 	CUdeviceptr buf[2];
-	struct op first = draw(), second = draw();
-	bool ordered = !roll(6);
+	struct op o[MOST];
 	char name[2][16];
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -178,29 +196,34 @@ static void one_round(unsigned number)
 		buf[i] = device_u32(name[i], N);
 	}
 	CU(cuCtxSynchronize());
-	act(&first, buf, s[0], &a);
-	CU(cuEventRecord(done, s[0]));
-	if (ordered)
-		CU(cuStreamWaitEvent(s[1], done, 0));
-	act(&second, buf, s[1], &b);
-	CU(cuCtxSynchronize());
-	for (unsigned i = 0; i < 2; i++) {
-		bool meet = false, maybe = false;
+	for (unsigned n = 0; n < ops; n++) {
+		unsigned on = roll(STREAMS), from = roll(STREAMS);
 
-		for (unsigned k = 0; k < N; k++) {
-			meet |= (a.write[i][k] && (b.read[i][k] || b.write[i][k])) || (a.read[i][k] && b.write[i][k]);
-			maybe |= (a.may[i][k] && (b.read[i][k] || b.write[i][k])) ||
-				 (b.may[i][k] && (a.read[i][k] || a.write[i][k]));
+		if (!roll(ops > 2 ? 2 : 6) && from != on) {
+			CU(cuEventRecord(done, s[from]));
+			CU(cuStreamWaitEvent(s[on], done, 0));
+			known[on] |= known[from];
 		}
-		printf("%s %s: %u %u..+%u grid %u block %u, %u %u..+%u grid %u block %u%s\n",
-		       ordered			     ? "apart"
-		       : meet && !a.many && !b.many ? "meet"
-		       : meet			     ? "touch"
-		       : maybe			     ? "maybe"
-						     : "apart",
-		       name[i], first.sort, first.at, first.n, first.grid,
-		       first.block, second.sort, second.at, second.n, second.grid, second.block,
-		       ordered ? ", ordered" : "");
+		o[n] = draw();
+		act(&o[n], buf, s[on], &t[n]);
+		before[n] = known[on];
+		known[on] |= 1u << n;
+	}
+	CU(cuCtxSynchronize());
+	for (unsigned n = 0; n < ops; n++)
+		for (unsigned m = 0; m < n; m++)
+			for (unsigned i = 0; i < 2 && !(before[n] >> m & 1); i++) {
+				unsigned h = meeting(&t[m], &t[n], i);
+
+				if (h > how[i])
+					how[i] = h;
+			}
+	for (unsigned i = 0; i < 2; i++) {
+		printf("%s %s:", words[how[i]], name[i]);
+		for (unsigned n = 0; n < ops; n++)
+			printf(" %u(%u+%u grid %u block %u after %x)", o[n].sort, o[n].at, o[n].n, o[n].grid,
+			       o[n].block, before[n]);
+		putchar('\n');
 		CU(cuMemFree(buf[i]));
 	}
 }
@@ -223,8 +246,8 @@ int main(int argc, char **argv)
 		roll(2);
 	prog_start();
 	CU(cuModuleLoadData(&module, nvcc_kernels_ptx));
-	s[0] = stream_nb("a");
-	s[1] = stream_nb("b");
+	for (unsigned i = 0; i < STREAMS; i++)
+		s[i] = stream_nb((const char *[]){"a", "b", "c"}[i]);
 	done = event();
 	for (unsigned i = 0; i < rounds; i++)
 		deeper(i, i);

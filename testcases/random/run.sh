@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Random pairs of operations on two streams: run.sh BUILD [FIRST LAST ROUNDS], a process a seed;
+# Random operations on three streams: run.sh BUILD [FIRST LAST ROUNDS], a process a seed;
 # with GPU=1 in the environment on a card, else on the simulated driver.
 # Not one false alarm, and not one meeting missed.
 set -u

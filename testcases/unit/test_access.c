@@ -109,9 +109,13 @@ Test(access, random_against_bytes)
 				krt_ranges_clear(&heap, &space.sure, from, end);
 				memset(&model[from], 0, (end - from) * sizeof(model[0]));
 			} else if (rnd(30) == 0) {
-				krt_ranges_prune(&heap, &space.sure, 0, UINT64_MAX, drop_domain,
-						 &d);
-				for (unsigned b = 0; b < BYTES; b++) {
+				bool whole = rnd(2);
+
+				from = whole ? 0 : from;
+				end = whole ? BYTES : end;
+				krt_ranges_prune(&heap, &space.sure, from, whole ? UINT64_MAX : end,
+						 drop_domain, &d);
+				for (unsigned b = from; b < end; b++) {
 					model[b].read[d] = model[b].atomic[d] = NULL;
 					if (model[b].write && model[b].write->stamp.domain == d)
 						model[b].write = NULL;
