@@ -32,7 +32,7 @@ struct lib_access {
 struct krt_library_lane {
 	uint16_t number, id; /* of the call whose launches come now */
 	bool known;
-	bool grouped; /* it ends a group: its accesses are those of the group */
+	bool grouped;	 /* it ends a group: its accesses are those of the group */
 	bool launched;	 /* something, first on: */
 	uint64_t stream; /* as launches name it */
 	uint64_t group;
@@ -128,7 +128,8 @@ static void plan_drop(struct krt_engine *e, struct krt_library_plan *p)
 }
 
 /* Calls that tell of a plan; false: it is another call. */
-static bool plan_call(struct krt_engine *e, const struct krt_lib_fn *f, const uint64_t *args, const uint64_t *w)
+static bool plan_call(struct krt_engine *e, const struct krt_lib_fn *f, const uint64_t *args,
+		      const uint64_t *w)
 {
 	struct krt_library_plan *p;
 
@@ -190,7 +191,11 @@ void krt_library_op(struct krt_engine *e, const struct krt_call *c)
 	l = lane->library;
 	if (!l)
 		return;
-	in = (struct krt_library_in){.f = f, .args = words, .words = words + f->argc, .read = read_words, .fn = add,
+	in = (struct krt_library_in){.f = f,
+				     .args = words,
+				     .words = words + f->argc,
+				     .read = read_words,
+				     .fn = add,
 				     .user = &g};
 	g = (struct adding){.e = e, .l = l};
 	if (f->library == KRT_LIBRARY_NCCL) {
@@ -247,7 +252,8 @@ static uint64_t launch_stream(const struct krt_call *c)
 {
 	uint64_t v = c->stream;
 
-	if (c->op == KRT_OP_LAUNCH_EX && c->launch.data && c->launch.len >= sizeof(CUlaunchConfig)) {
+	if (c->op == KRT_OP_LAUNCH_EX && c->launch.data &&
+	    c->launch.len >= sizeof(CUlaunchConfig)) {
 		CUlaunchConfig cfg;
 
 		memcpy(&cfg, c->launch.data, sizeof(cfg));
@@ -294,7 +300,8 @@ static bool several_comms(const struct krt_library_lane *l)
 	return false;
 }
 
-bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_kernel_fn *fn, void *user)
+bool krt_library_accesses(struct krt_engine *e, const struct krt_call *c, krt_kernel_fn *fn,
+			  void *user)
 {
 	struct krt_lane *lane = krt_call_lane(e, c->lane);
 	struct krt_library_lane *l = lane ? lane->library : NULL;

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #define DIM_MAX (1ull << 40) /* no dimension, and no step in bytes, is larger */
-#define PIECES	  32	      /* of one operand */
-#define TABLE	  64	      /* operands that one table of addresses names */
-#define NEST	  6
+#define PIECES	32	     /* of one operand */
+#define TABLE	64	     /* operands that one table of addresses names */
+#define NEST	6
 
 struct nest {
 	uint64_t unit; /* bytes without a gap */
@@ -80,7 +80,8 @@ static void nest_begin(struct nest *s, uint64_t unit)
 
 static void nest_add(struct nest *s, uint64_t count, int64_t step)
 {
-	if (count > DIM_MAX || step > (int64_t)DIM_MAX || step < -(int64_t)DIM_MAX || s->n == NEST) {
+	if (count > DIM_MAX || step > (int64_t)DIM_MAX || step < -(int64_t)DIM_MAX ||
+	    s->n == NEST) {
 		s->bad = true;
 		return;
 	}
@@ -163,8 +164,8 @@ static void tell_nest(const struct telling *t, uint64_t at, const struct nest *f
 	a.len = s.unit;
 	/* rows of pieces, where the rows do not run into each other */
 	inner = s.n == 1 || (s.n >= 2 && reach(&s, 1) > (uint64_t)s.dim[1].step) ? 1
-		: s.n >= 2						     ? 2
-										     : 0;
+		: s.n >= 2							 ? 2
+										 : 0;
 	if (inner == 1) {
 		a.rows = s.dim[0].count;
 		a.pitch = (uint64_t)s.dim[0].step;
@@ -203,8 +204,8 @@ static unsigned bits_of(const struct telling *t, enum operand o)
 }
 
 /* The nest of one operand, of all matrices of its batch. */
-static void each_of_batch(const struct telling *t, enum operand o, uint64_t offset, const struct nest *one,
-			  unsigned kind, enum krt_sureness sure)
+static void each_of_batch(const struct telling *t, enum operand o, uint64_t offset,
+			  const struct nest *one, unsigned kind, enum krt_sureness sure)
 {
 	uint64_t table = arg(t, KRT_LR_TABLEA + o, 0), batch = arg(t, KRT_LR_BATCH, 1);
 	uint64_t word[TABLE];
@@ -223,7 +224,9 @@ static void each_of_batch(const struct telling *t, enum operand o, uint64_t offs
 			tell_nest(t, arg(t, KRT_LR_A + o, 0) + offset, &s, kind, sure);
 		return;
 	}
-	n = t->in->read ? t->in->read(t->in->user, table, word, batch < TABLE ? (size_t)batch : TABLE) : 0;
+	n = t->in->read
+		    ? t->in->read(t->in->user, table, word, batch < TABLE ? (size_t)batch : TABLE)
+		    : 0;
 	for (size_t i = 0; i < n; i++)
 		if (word[i])
 			tell_nest(t, word[i] + offset, &s, kind, sure);
@@ -236,8 +239,8 @@ static void operand_from(const struct telling *t, enum operand o, unsigned kind)
 }
 
 /* Rows r0.. of columns c0.., stored by column. */
-static void part(const struct telling *t, enum operand o, uint64_t r0, uint64_t c0, uint64_t rows, uint64_t cols,
-		 unsigned kind, enum krt_sureness sure)
+static void part(const struct telling *t, enum operand o, uint64_t r0, uint64_t c0, uint64_t rows,
+		 uint64_t cols, unsigned kind, enum krt_sureness sure)
 {
 	uint64_t ld = arg(t, KRT_LR_LDA + o, 0), bits = bits_of(t, o);
 	struct nest s;
@@ -253,8 +256,8 @@ static void part(const struct telling *t, enum operand o, uint64_t r0, uint64_t 
 	each_of_batch(t, o, (c0 * ld + r0) * bits / 8, &s, kind, sure);
 }
 
-static void matrix(const struct telling *t, enum operand o, uint64_t rows, uint64_t cols, unsigned kind,
-		   enum krt_sureness sure)
+static void matrix(const struct telling *t, enum operand o, uint64_t rows, uint64_t cols,
+		   unsigned kind, enum krt_sureness sure)
 {
 	part(t, o, 0, 0, rows, cols, kind, sure);
 }
@@ -264,8 +267,8 @@ static void matrix(const struct telling *t, enum operand o, uint64_t rows, uint6
  * and beside it.  Of the last ones only the squares around them are told, which
  * the other triangle shares.
  */
-static void triangle(const struct telling *t, enum operand o, uint64_t at, uint64_t n, bool upper, unsigned kind,
-		     enum krt_sureness sure, unsigned depth)
+static void triangle(const struct telling *t, enum operand o, uint64_t at, uint64_t n, bool upper,
+		     unsigned kind, enum krt_sureness sure, unsigned depth)
 {
 	uint64_t half = n / 2;
 
@@ -275,13 +278,14 @@ static void triangle(const struct telling *t, enum operand o, uint64_t at, uint6
 		part(t, o, at, at, n, n, kind, n <= 1 ? sure : KRT_SURE_LIMIT);
 		return;
 	}
-	part(t, o, upper ? at : at + half, upper ? at + half : at, upper ? half : n - half, upper ? n - half : half,
-	     kind, sure);
+	part(t, o, upper ? at : at + half, upper ? at + half : at, upper ? half : n - half,
+	     upper ? n - half : half, kind, sure);
 	triangle(t, o, at, half, upper, kind, sure, depth - 1);
 	triangle(t, o, at + half, n - half, upper, kind, sure, depth - 1);
 }
 
-static void vector(const struct telling *t, enum operand o, uint64_t n, unsigned kind, enum krt_sureness sure)
+static void vector(const struct telling *t, enum operand o, uint64_t n, unsigned kind,
+		   enum krt_sureness sure)
 {
 	int64_t inc = (int64_t)arg(t, KRT_LR_INCA + o, 1);
 	uint64_t bits = bits_of(t, o);
@@ -327,7 +331,8 @@ static bool is_zero(const uint64_t *words, unsigned bytes, bool pair)
 	return true;
 }
 
-static enum scalar scalar(const struct telling *t, unsigned word, unsigned host, unsigned bytes, bool pair)
+static enum scalar scalar(const struct telling *t, unsigned word, unsigned host, unsigned bytes,
+			  bool pair)
 {
 	if (!(t->in->words[KRT_BLAS_MODE] & host) || !bytes)
 		return SCALAR_UNKNOWN;
@@ -348,7 +353,8 @@ static bool scalar_pair(const struct telling *t)
 /* --- cuBLAS ------------------------------------------------------------------------------ */
 
 /* A result of which the old value may count. */
-static void result(const struct telling *t, void (*part_of)(const struct telling *, unsigned, enum krt_sureness),
+static void result(const struct telling *t,
+		   void (*part_of)(const struct telling *, unsigned, enum krt_sureness),
 		   bool computed, enum scalar beta)
 {
 	/* nothing computed, and beta may be one: it may be left alone */
@@ -414,8 +420,8 @@ static bool empty_matrix(const struct telling *t)
 	return !size_of(t, KRT_LR_M) || !size_of(t, KRT_LR_N);
 }
 
-static void a_or_transposed(const struct telling *t, enum operand o, enum krt_lib_role trans, uint64_t rows,
-			    uint64_t cols)
+static void a_or_transposed(const struct telling *t, enum operand o, enum krt_lib_role trans,
+			    uint64_t rows, uint64_t cols)
 {
 	if (transposed(t, trans))
 		matrix(t, o, cols, rows, KRT_ACC_READ, KRT_SURE_ALL);
@@ -461,8 +467,9 @@ static bool blas(const struct telling *t)
 		tell_bytes(t, arg(t, KRT_LR_ALPHA, 0), bytes, KRT_ACC_READ, KRT_SURE_ALL);
 		tell_bytes(t, arg(t, KRT_LR_BETA, 0), bytes, KRT_ACC_READ, KRT_SURE_ALL);
 		bits = krt_lib_type_bits(arg(t, KRT_LR_TYPER, t->f->type));
-		tell_bytes(t, arg(t, KRT_LR_RESULT, 0), t->f->flags & KRT_LIB_REAL ? bits / 16 : bits / 8,
-			   KRT_ACC_WRITE, KRT_SURE_ALL);
+		tell_bytes(t, arg(t, KRT_LR_RESULT, 0),
+			   t->f->flags & KRT_LIB_REAL ? bits / 16 : bits / 8, KRT_ACC_WRITE,
+			   KRT_SURE_ALL);
 	}
 	tables(t);
 	switch (t->f->kind) {
@@ -477,7 +484,8 @@ static bool blas(const struct telling *t)
 	case KRT_LIB_GEMV:
 		if (any) {
 			matrix(t, OP_A, m, n, KRT_ACC_READ, KRT_SURE_ALL);
-			vector(t, OP_B, transposed(t, KRT_LR_TRANSA) ? m : n, KRT_ACC_READ, KRT_SURE_ALL);
+			vector(t, OP_B, transposed(t, KRT_LR_TRANSA) ? m : n, KRT_ACC_READ,
+			       KRT_SURE_ALL);
 		}
 		result(t, c_vector, any, beta);
 		break;
@@ -567,19 +575,21 @@ static uint64_t said(uint64_t v, uint64_t otherwise)
 }
 
 /* One plane of a matrix, of each matrix of the batch. */
-static void lt_plane(const struct telling *t, const uint64_t *l, uint64_t addr, uint64_t bits, unsigned kind,
-		     enum krt_sureness sure)
+static void lt_plane(const struct telling *t, const uint64_t *l, uint64_t addr, uint64_t bits,
+		     unsigned kind, enum krt_sureness sure)
 {
 	bool by_row = l[KRT_LT_ORDER] == 1;
-	uint64_t rows = by_row ? l[KRT_LT_COLS] : l[KRT_LT_ROWS], cols = by_row ? l[KRT_LT_ROWS] : l[KRT_LT_COLS];
+	uint64_t rows = by_row ? l[KRT_LT_COLS] : l[KRT_LT_ROWS],
+		 cols = by_row ? l[KRT_LT_ROWS] : l[KRT_LT_COLS];
 	uint64_t batch = said(l[KRT_LT_BATCH], 1);
 	int64_t stride = (int64_t)said(l[KRT_LT_STRIDE], 0);
 	struct nest s;
 
-	if (!addr || rows > DIM_MAX || cols > DIM_MAX || l[KRT_LT_LD] > DIM_MAX || batch > DIM_MAX ||
-	    stride > (int64_t)DIM_MAX || stride < -(int64_t)DIM_MAX)
+	if (!addr || rows > DIM_MAX || cols > DIM_MAX || l[KRT_LT_LD] > DIM_MAX ||
+	    batch > DIM_MAX || stride > (int64_t)DIM_MAX || stride < -(int64_t)DIM_MAX)
 		return;
-	if (l[KRT_LT_ORDER] > 1 || !bits || (bits % 8 && (l[KRT_LT_LD] * bits % 8 || (uint64_t)stride * bits % 8))) {
+	if (l[KRT_LT_ORDER] > 1 || !bits ||
+	    (bits % 8 && (l[KRT_LT_LD] * bits % 8 || (uint64_t)stride * bits % 8))) {
 		tell_from(t, addr, kind);
 		return;
 	}
@@ -590,7 +600,9 @@ static void lt_plane(const struct telling *t, const uint64_t *l, uint64_t addr, 
 		size_t n;
 
 		tell_bytes(t, addr, batch * 8, KRT_ACC_READ, KRT_SURE_ALL);
-		n = t->in->read ? t->in->read(t->in->user, addr, word, batch < TABLE ? (size_t)batch : TABLE) : 0;
+		n = t->in->read ? t->in->read(t->in->user, addr, word,
+					      batch < TABLE ? (size_t)batch : TABLE)
+				: 0;
 		for (size_t i = 0; i < n; i++)
 			if (word[i])
 				tell_nest(t, word[i], &s, kind, sure);
@@ -600,7 +612,8 @@ static void lt_plane(const struct telling *t, const uint64_t *l, uint64_t addr, 
 	tell_nest(t, addr, &s, kind, sure);
 }
 
-static void lt_matrix(const struct telling *t, unsigned operand, uint64_t addr, unsigned kind, enum krt_sureness sure)
+static void lt_matrix(const struct telling *t, unsigned operand, uint64_t addr, unsigned kind,
+		      enum krt_sureness sure)
 {
 	const uint64_t *l = layout(t, operand);
 	uint64_t plane = said(l[KRT_LT_PLANE], 0), bits = krt_lib_type_bits(l[KRT_LT_TYPE]);
@@ -615,8 +628,8 @@ static void lt_matrix(const struct telling *t, unsigned operand, uint64_t addr, 
 }
 
 /* Of n elements for each matrix of the batch. */
-static void lt_vector(const struct telling *t, uint64_t addr, uint64_t n, uint64_t bits, uint64_t stride,
-		      unsigned kind)
+static void lt_vector(const struct telling *t, uint64_t addr, uint64_t n, uint64_t bits,
+		      uint64_t stride, unsigned kind)
 {
 	uint64_t batch = said(layout(t, 3)[KRT_LT_BATCH], 1);
 	struct nest s;
@@ -642,12 +655,14 @@ static void lt_epilogue(const struct telling *t)
 	bool writes = epilogue & (KRT_EPI_BGRAD | KRT_EPI_BGRADA | KRT_EPI_BGRADB);
 	struct nest s;
 
-	/* the type of a bias that nobody told depends on more than can be seen for types of 8 bits */
+	/* the type of a bias that nobody told depends on more than can be seen for types of 8 bits
+	 */
 	bits = (uint32_t)w[KRT_LD_WORD(BIAS_TYPE)] == UINT32_MAX
 		       ? (krt_lib_type_bits(type) > 8 ? krt_lib_type_bits(type) : 0)
 		       : krt_lib_type_bits(w[KRT_LD_WORD(BIAS_TYPE)]);
 	if (bias && (epilogue & KRT_EPI_BIAS || writes))
-		lt_vector(t, bias, epilogue & KRT_EPI_BGRADB ? n : m, bits, said(w[KRT_LD_WORD(BIAS_STRIDE)], 0),
+		lt_vector(t, bias, epilogue & KRT_EPI_BGRADB ? n : m, bits,
+			  said(w[KRT_LD_WORD(BIAS_STRIDE)], 0),
 			  writes ? KRT_ACC_WRITE : KRT_ACC_READ);
 	if (!aux || !(epilogue & KRT_EPI_AUX) || m > DIM_MAX || n > DIM_MAX || ld > DIM_MAX ||
 	    stride > DIM_MAX || batch > DIM_MAX)
@@ -660,13 +675,17 @@ static void lt_epilogue(const struct telling *t)
 			       : krt_lib_type_bits(w[KRT_LD_WORD(AUX_TYPE)]);
 	}
 	if (!bits || ld * bits % 8 || stride * bits % 8 || d[KRT_LT_ORDER]) {
-		tell_from(t, aux, epilogue & (KRT_EPI_DRELU | KRT_EPI_DGELU) ? KRT_ACC_READ : KRT_ACC_WRITE);
+		tell_from(t, aux,
+			  epilogue & (KRT_EPI_DRELU | KRT_EPI_DGELU) ? KRT_ACC_READ
+								     : KRT_ACC_WRITE);
 		return;
 	}
 	nest_begin(&s, (m * bits + 7) / 8);
 	nest_add(&s, n, (int64_t)(ld * bits / 8));
 	nest_add(&s, batch, (int64_t)(stride * bits / 8));
-	tell_nest(t, aux, &s, epilogue & (KRT_EPI_DRELU | KRT_EPI_DGELU) ? KRT_ACC_READ : KRT_ACC_WRITE, KRT_SURE_ALL);
+	tell_nest(t, aux, &s,
+		  epilogue & (KRT_EPI_DRELU | KRT_EPI_DGELU) ? KRT_ACC_READ : KRT_ACC_WRITE,
+		  KRT_SURE_ALL);
 }
 
 /* Scales of 32 bits, or of many where the mode says so. */
@@ -683,8 +702,10 @@ static bool lt_matmul(const struct telling *t)
 {
 	const uint64_t *w = t->in->words;
 	uint64_t type = w[KRT_LD_WORD(SCALE_TYPE)], bytes = krt_lib_type_bits(type) / 8;
-	enum scalar alpha = scalar(t, KRT_BLAS_ALPHA, KRT_BLAS_ALPHA_HOST, (unsigned)bytes, krt_lib_type_complex(type));
-	enum scalar beta = scalar(t, KRT_BLAS_BETA, KRT_BLAS_BETA_HOST, (unsigned)bytes, krt_lib_type_complex(type));
+	enum scalar alpha = scalar(t, KRT_BLAS_ALPHA, KRT_BLAS_ALPHA_HOST, (unsigned)bytes,
+				   krt_lib_type_complex(type));
+	enum scalar beta = scalar(t, KRT_BLAS_BETA, KRT_BLAS_BETA_HOST, (unsigned)bytes,
+				  krt_lib_type_complex(type));
 	uint64_t mode = w[KRT_BLAS_MODE], addr[4];
 	bool any = alpha != SCALAR_ZERO;
 
@@ -693,8 +714,10 @@ static bool lt_matmul(const struct telling *t)
 
 		addr[i] = arg(t, role[i], 0);
 		/* D's layout tells the size of the product */
-		if (layout(t, i)[KRT_LT_ROWS] == KRT_LT_UNSAID || layout(t, i)[KRT_LT_TYPE] == KRT_LT_UNSAID ||
-		    layout(t, i)[KRT_LT_COLS] == KRT_LT_UNSAID || layout(t, i)[KRT_LT_LD] == KRT_LT_UNSAID) {
+		if (layout(t, i)[KRT_LT_ROWS] == KRT_LT_UNSAID ||
+		    layout(t, i)[KRT_LT_TYPE] == KRT_LT_UNSAID ||
+		    layout(t, i)[KRT_LT_COLS] == KRT_LT_UNSAID ||
+		    layout(t, i)[KRT_LT_LD] == KRT_LT_UNSAID) {
 			if (addr[i] && (i < 2 || i == 3))
 				return false;
 			addr[i] = 0;
@@ -712,13 +735,15 @@ static bool lt_matmul(const struct telling *t)
 		lt_vector(t, arg(t, KRT_LR_ALPHA, 0), layout(t, 3)[KRT_LT_ROWS], bytes * 8,
 			  said(w[KRT_LD_WORD(ALPHA_STRIDE)], 0), KRT_ACC_READ);
 	if (mode & KRT_BLAS_BETA_VECTOR)
-		lt_vector(t, arg(t, KRT_LR_BETA, 0), layout(t, 3)[KRT_LT_ROWS], bytes * 8, 0, KRT_ACC_READ);
+		lt_vector(t, arg(t, KRT_LR_BETA, 0), layout(t, 3)[KRT_LT_ROWS], bytes * 8, 0,
+			  KRT_ACC_READ);
 	if (any) {
 		lt_matrix(t, 0, addr[0], KRT_ACC_READ, KRT_SURE_ALL);
 		lt_matrix(t, 1, addr[1], KRT_ACC_READ, KRT_SURE_ALL);
 	}
 	if (beta != SCALAR_ZERO)
-		lt_matrix(t, 2, addr[2], KRT_ACC_READ, beta == SCALAR_UNKNOWN || !any ? KRT_SURE_SOME : KRT_SURE_ALL);
+		lt_matrix(t, 2, addr[2], KRT_ACC_READ,
+			  beta == SCALAR_UNKNOWN || !any ? KRT_SURE_SOME : KRT_SURE_ALL);
 	lt_matrix(t, 3, addr[3], KRT_ACC_WRITE, any ? KRT_SURE_ALL : KRT_SURE_SOME);
 	lt_epilogue(t);
 	lt_scale(t, w[KRT_LD_WORD(A_SCALE)], w[KRT_LD_WORD(A_SCALE_MODE)]);
@@ -734,10 +759,11 @@ static bool lt_matmul(const struct telling *t)
 
 /* --- NCCL -------------------------------------------------------------------------------- */
 
-static void nccl_side(const struct telling *t, enum krt_lib_role role, uint64_t times, unsigned kind,
-		      enum krt_sureness sure)
+static void nccl_side(const struct telling *t, enum krt_lib_role role, uint64_t times,
+		      unsigned kind, enum krt_sureness sure)
 {
-	uint64_t count = arg(t, KRT_LR_COUNT, 0), bits = krt_nccl_type_bits(arg(t, KRT_LR_NTYPE, UINT64_MAX));
+	uint64_t count = arg(t, KRT_LR_COUNT, 0),
+		 bits = krt_nccl_type_bits(arg(t, KRT_LR_NTYPE, UINT64_MAX));
 
 	if (count > DIM_MAX || times > DIM_MAX || !count)
 		return;
@@ -773,11 +799,13 @@ static bool nccl(const struct telling *t)
 		break;
 	case KRT_LIB_BROADCAST:
 		if (is_root)
-			nccl_side(t, arg(t, KRT_LR_SEND, 0) ? KRT_LR_SEND : KRT_LR_RECV, 1, KRT_ACC_READ, at_root);
+			nccl_side(t, arg(t, KRT_LR_SEND, 0) ? KRT_LR_SEND : KRT_LR_RECV, 1,
+				  KRT_ACC_READ, at_root);
 		/* in place the root writes nothing */
 		if (!told || rank != root || arg(t, KRT_LR_SEND, 0))
 			nccl_side(t, KRT_LR_RECV, 1, KRT_ACC_WRITE,
-				  told && (rank != root || arg(t, KRT_LR_SEND, 0) != arg(t, KRT_LR_RECV, 0))
+				  told && (rank != root ||
+					   arg(t, KRT_LR_SEND, 0) != arg(t, KRT_LR_RECV, 0))
 					  ? KRT_SURE_ALL
 					  : KRT_SURE_SOME);
 		break;
@@ -816,7 +844,8 @@ static void fft_types(struct krt_fft_plan *p, uint64_t type)
 	static const struct {
 		uint8_t type, in, out;
 	} types[] = {
-		{0x2a, 32, 64}, {0x2c, 64, 32}, {0x29, 64, 64}, {0x6a, 64, 128}, {0x6c, 128, 64}, {0x69, 128, 128},
+		{0x2a, 32, 64},	 {0x2c, 64, 32},  {0x29, 64, 64},
+		{0x6a, 64, 128}, {0x6c, 128, 64}, {0x69, 128, 128},
 	};
 
 	for (unsigned i = 0; i < sizeof(types) / sizeof(*types); i++)
@@ -826,7 +855,8 @@ static void fft_types(struct krt_fft_plan *p, uint64_t type)
 		}
 }
 
-struct krt_fft_plan krt_library_plan(const struct krt_lib_fn *f, const uint64_t *args, const uint64_t *w)
+struct krt_fft_plan krt_library_plan(const struct krt_lib_fn *f, const uint64_t *args,
+				     const uint64_t *w)
 {
 	static const uint8_t sizes[] = {KRT_LR_NX, KRT_LR_NY, KRT_LR_NZ};
 	struct krt_fft_plan p = {.batch = krt_lib_arg(f, args, KRT_LR_FBATCH, 1),
@@ -849,7 +879,8 @@ struct krt_fft_plan krt_library_plan(const struct krt_lib_fn *f, const uint64_t 
 	p.out.stride = krt_lib_arg(f, args, KRT_LR_OSTRIDE, 1);
 	p.out.dist = krt_lib_arg(f, args, KRT_LR_ODIST, 0);
 	if (krt_lib_arg(f, args, KRT_LR_ITYPE, UINT64_MAX) != UINT64_MAX) {
-		uint64_t in = krt_lib_arg(f, args, KRT_LR_ITYPE, 0), out = krt_lib_arg(f, args, KRT_LR_OTYPE, 0);
+		uint64_t in = krt_lib_arg(f, args, KRT_LR_ITYPE, 0),
+			 out = krt_lib_arg(f, args, KRT_LR_OTYPE, 0);
 
 		p.in.bits = krt_lib_type_bits(in);
 		p.out.bits = krt_lib_type_bits(out);
@@ -861,16 +892,18 @@ struct krt_fft_plan krt_library_plan(const struct krt_lib_fn *f, const uint64_t 
 		p.out.real = p.out.bits < p.in.bits;
 	}
 	for (unsigned i = 0; i < p.rank; i++)
-		if (!p.n[i] || p.n[i] > DIM_MAX || p.in.embed[i] > DIM_MAX || p.out.embed[i] > DIM_MAX)
+		if (!p.n[i] || p.n[i] > DIM_MAX || p.in.embed[i] > DIM_MAX ||
+		    p.out.embed[i] > DIM_MAX)
 			p.rank = 0;
-	if (p.batch > DIM_MAX || p.in.stride > DIM_MAX || p.in.dist > DIM_MAX || p.out.stride > DIM_MAX ||
-	    p.out.dist > DIM_MAX)
+	if (p.batch > DIM_MAX || p.in.stride > DIM_MAX || p.in.dist > DIM_MAX ||
+	    p.out.stride > DIM_MAX || p.out.dist > DIM_MAX)
 		p.rank = 0;
 	return p;
 }
 
-static void fft_side(const struct telling *t, const struct krt_fft_plan *p, const struct krt_fft_side *side,
-		     uint64_t addr, bool in_place, unsigned kind, enum krt_sureness sure)
+static void fft_side(const struct telling *t, const struct krt_fft_plan *p,
+		     const struct krt_fft_side *side, uint64_t addr, bool in_place, unsigned kind,
+		     enum krt_sureness sure)
 {
 	bool halves = p->in.real || p->out.real;
 	uint64_t last = p->n[p->rank - 1], pairs = last / 2 + 1, step, dist;
@@ -921,7 +954,8 @@ static bool fft_exec(const struct telling *t)
 	}
 	fft_side(t, p, &p->in, in, in == out, KRT_ACC_READ, KRT_SURE_ALL);
 	fft_side(t, p, &p->out, out, in == out, KRT_ACC_WRITE, KRT_SURE_ALL);
-	/* of several dimensions to real numbers, it may use its input as room: whether it does is not known */
+	/* of several dimensions to real numbers, it may use its input as room: whether it does is
+	 * not known */
 	if (p->out.real && p->rank > 1 && in != out)
 		fft_side(t, p, &p->in, in, false, KRT_ACC_WRITE, KRT_SURE_LIMIT);
 	return true;
@@ -939,6 +973,8 @@ bool krt_library_ranges(const struct krt_library_in *in)
 	case KRT_LIB_FFT_EXEC:
 		return fft_exec(&t);
 	default:
-		return in->f->library == KRT_LIBRARY_NCCL ? nccl(&t) : in->f->library == KRT_LIBRARY_CUBLAS && blas(&t);
+		return in->f->library == KRT_LIBRARY_NCCL
+			       ? nccl(&t)
+			       : in->f->library == KRT_LIBRARY_CUBLAS && blas(&t);
 	}
 }

@@ -12,9 +12,9 @@
 
 /* One side of an FFT. */
 struct krt_fft_side {
-	unsigned bits;       /* of an element, 0: not known */
-	bool real;           /* the other side is complex */
-	bool basic;          /* stride and dist are those of packed data (padded in place) */
+	unsigned bits;	       /* of an element, 0: not known */
+	bool real;	       /* the other side is complex */
+	bool basic;	       /* stride and dist are those of packed data (padded in place) */
 	uint64_t stride, dist; /* in elements */
 	uint64_t embed[3];
 };
@@ -27,7 +27,7 @@ struct krt_fft_plan {
 
 struct krt_library_in {
 	const struct krt_lib_fn *f;
-	const uint64_t *args, *words;  /* f->argc, krt_lib_words(f) */
+	const uint64_t *args, *words;	 /* f->argc, krt_lib_words(f) */
 	const struct krt_fft_plan *plan; /* NULL: not known */
 	/* Words in device memory, as krt_shadow_read; NULL: none is known. */
 	size_t (*read)(void *user, uint64_t addr, uint64_t *words, size_t n);

@@ -99,7 +99,7 @@ enum krt_lib_role {
 
 enum krt_lib_flags {
 	KRT_LIB_64 = 1 << 0,    /* integers, and arrays of them, are of 64 bits */
-	KRT_LIB_REAL = 1 << 1,  /* alpha and beta, or the result, are real where the matrices are complex */
+	KRT_LIB_REAL = 1 << 1,  /* scalars are real where the matrices are complex */
 };
 
 /* cudaDataType */
@@ -137,7 +137,7 @@ enum krt_lib_fn_id {
 /* Indexed by enum krt_lib_fn_id (library_table.c). */
 extern const struct krt_lib_fn krt_lib_fn[KRT_NR_LIB_FNS];
 
-/* A hash of every row here and in api.def, written to trace headers: readers refuse other tables. */
+/* Of every row here and in api.def, written to trace headers: readers refuse other tables. */
 uint64_t krt_tables_hash(void);
 
 /* Bits of an element of a cudaDataType, of an ncclDataType_t; 0: not known. */
@@ -147,7 +147,8 @@ unsigned krt_nccl_type_bits(uint64_t type);
 /* Bytes of alpha and beta: the scale type that belongs to a compute type; 0: not known. */
 unsigned krt_lib_scalar_bytes(const struct krt_lib_fn *f, const uint64_t *args);
 /* The argument of a role, cut to its width and sign-extended; absent: the alternative. */
-uint64_t krt_lib_arg(const struct krt_lib_fn *f, const uint64_t *args, enum krt_lib_role role, uint64_t absent);
+uint64_t krt_lib_arg(const struct krt_lib_fn *f, const uint64_t *args, enum krt_lib_role role,
+		     uint64_t absent);
 
 /*
  * A record: the arguments as they were passed, the group (NCCL: which group of
@@ -198,7 +199,7 @@ enum krt_lt_when {
 	KRT_LT_IF_BIAS = 1 << 3,    /* the epilogue has one, or its gradient */
 	KRT_LT_IF_AUX = 1 << 4,     /* the epilogue has a matrix of its own */
 	KRT_LT_IF_VECTOR = 1 << 5,  /* alpha is one */
-	KRT_LT_IF_NARROW = 1 << 6,  /* some matrix has elements of 8 bits at most: they have scales */
+	KRT_LT_IF_NARROW = 1 << 6,  /* some elements have 8 bits at most: such have scales */
 };
 /* cublasLtEpilogue_t is made of bits. */
 enum krt_lt_epilogue {
@@ -226,7 +227,8 @@ enum krt_lt_desc_word {
 };
 #define KRT_LT_UNSAID UINT64_MAX /* the library does not know the attribute; 0: it was not asked */
 /* Behind the words of cuBLAS: layouts of A, B, C, D, then the descriptor. */
-#define KRT_LT_WORD(operand, name) (KRT_NR_BLAS_WORDS + (operand) * KRT_NR_LT_LAYOUT + KRT_LT_##name)
+#define KRT_LT_WORD(operand, name)                                                          \
+	(KRT_NR_BLAS_WORDS + (operand) * KRT_NR_LT_LAYOUT + KRT_LT_##name)
 #define KRT_LD_WORD(name)          (KRT_NR_BLAS_WORDS + 4 * KRT_NR_LT_LAYOUT + KRT_LD_##name)
 #define KRT_NR_LT_WORDS            (KRT_NR_BLAS_WORDS + 4 * KRT_NR_LT_LAYOUT + KRT_NR_LT_DESC)
 

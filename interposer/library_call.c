@@ -21,7 +21,7 @@
 
 /* ---- workspaces ---- */
 
-#define WORKSPACES 256 /* handles beyond those that fit have the library's own, as far as we know */
+#define WORKSPACES 256 /* of handles; of those beyond them we know none */
 #define WORKSPACE_TRIES 8
 
 static struct {
@@ -34,7 +34,8 @@ static int workspace_at(uint64_t handle, uint64_t wanted)
 	unsigned at = (unsigned)(handle * 0x9e3779b97f4a7c15ull >> 40);
 
 	for (unsigned i = 0; handle && i < WORKSPACE_TRIES; i++)
-		if (atomic_load_explicit(&workspace[(at + i) & (WORKSPACES - 1)].handle, memory_order_acquire) == wanted)
+		if (atomic_load_explicit(&workspace[(at + i) & (WORKSPACES - 1)].handle,
+					 memory_order_acquire) == wanted)
 			return (int)((at + i) & (WORKSPACES - 1));
 	return -1;
 }
@@ -72,8 +73,8 @@ static void scalar(uint64_t *to, uint64_t from, unsigned bytes)
 
 static void blas_words(const struct krt_library_call *c, const struct krt_lib_fn *f, uint64_t *w)
 {
-	int (*mode)(uint64_t, int *) = (int (*)(uint64_t, int *))krt_library_sibling(KRT_LIB_FN_cublasGetPointerMode_v2,
-										     c->fn);
+	int (*mode)(uint64_t, int *) = (int (*)(uint64_t, int *))krt_library_sibling(
+		KRT_LIB_FN_cublasGetPointerMode_v2, c->fn);
 	unsigned bytes = krt_lib_scalar_bytes(f, c->args);
 	int device = -1, k = workspace_of(c->args[0]);
 
@@ -107,12 +108,12 @@ static unsigned layout_words(ask_attribute *ask, uint64_t layout, uint64_t *w)
 {
 	unsigned when = KRT_LT_IF_ALWAYS, bits;
 
-#define X(name, number, bytes, cond)                                                        \
-	if (when & KRT_LT_IF_##cond)                                                        \
-		w[KRT_LT_##name] = answer(ask, layout, number, bytes);                      \
-	if (KRT_LT_##name == KRT_LT_TYPE && krt_lib_type_complex(w[KRT_LT_TYPE]))           \
-		when |= KRT_LT_IF_COMPLEX;                                                  \
-	if (KRT_LT_##name == KRT_LT_BATCH && w[KRT_LT_BATCH] > 1)                           \
+#define X(name, number, bytes, cond)                                                               \
+	if (when & KRT_LT_IF_##cond)                                                               \
+		w[KRT_LT_##name] = answer(ask, layout, number, bytes);                             \
+	if (KRT_LT_##name == KRT_LT_TYPE && krt_lib_type_complex(w[KRT_LT_TYPE]))                  \
+		when |= KRT_LT_IF_COMPLEX;                                                         \
+	if (KRT_LT_##name == KRT_LT_BATCH && w[KRT_LT_BATCH] > 1)                                  \
 		when |= KRT_LT_IF_BATCH;
 	KRT_LT_LAYOUT(X)
 #undef X
@@ -123,16 +124,17 @@ static unsigned layout_words(ask_attribute *ask, uint64_t layout, uint64_t *w)
 static void desc_words(ask_attribute *ask, uint64_t desc, unsigned when, uint64_t *w)
 {
 	when |= KRT_LT_IF_ALWAYS;
-#define X(name, number, bytes, cond)                                                        \
-	if (when & KRT_LT_IF_##cond)                                                        \
-		w[KRT_LD_##name] = answer(ask, desc, number, bytes);                        \
-	if (KRT_LD_##name == KRT_LD_POINTER_MODE && w[KRT_LD_POINTER_MODE] > 1)             \
-		when |= KRT_LT_IF_VECTOR;                                                   \
-	if (KRT_LD_##name == KRT_LD_EPILOGUE && w[KRT_LD_EPILOGUE] != KRT_LT_UNSAID) {      \
-		if (w[KRT_LD_EPILOGUE] & (KRT_EPI_BIAS | KRT_EPI_BGRAD | KRT_EPI_BGRADA | KRT_EPI_BGRADB)) \
-			when |= KRT_LT_IF_BIAS;                                             \
-		if (w[KRT_LD_EPILOGUE] & KRT_EPI_AUX)                                       \
-			when |= KRT_LT_IF_AUX;                                              \
+#define X(name, number, bytes, cond)                                                               \
+	if (when & KRT_LT_IF_##cond)                                                               \
+		w[KRT_LD_##name] = answer(ask, desc, number, bytes);                               \
+	if (KRT_LD_##name == KRT_LD_POINTER_MODE && w[KRT_LD_POINTER_MODE] > 1)                    \
+		when |= KRT_LT_IF_VECTOR;                                                          \
+	if (KRT_LD_##name == KRT_LD_EPILOGUE && w[KRT_LD_EPILOGUE] != KRT_LT_UNSAID) {             \
+		if (w[KRT_LD_EPILOGUE] &                                                           \
+		    (KRT_EPI_BIAS | KRT_EPI_BGRAD | KRT_EPI_BGRADA | KRT_EPI_BGRADB))              \
+			when |= KRT_LT_IF_BIAS;                                                    \
+		if (w[KRT_LD_EPILOGUE] & KRT_EPI_AUX)                                              \
+			when |= KRT_LT_IF_AUX;                                                     \
 	}
 	KRT_LT_DESC(X)
 #undef X
@@ -140,21 +142,25 @@ static void desc_words(ask_attribute *ask, uint64_t desc, unsigned when, uint64_
 
 static void lt_words(const struct krt_library_call *c, const struct krt_lib_fn *f, uint64_t *w)
 {
-	ask_attribute *of_layout = (ask_attribute *)krt_library_sibling(KRT_LIB_FN_cublasLtMatrixLayoutGetAttribute, c->fn);
-	ask_attribute *of_desc = (ask_attribute *)krt_library_sibling(KRT_LIB_FN_cublasLtMatmulDescGetAttribute, c->fn);
+	ask_attribute *of_layout = (ask_attribute *)krt_library_sibling(
+		KRT_LIB_FN_cublasLtMatrixLayoutGetAttribute, c->fn);
+	ask_attribute *of_desc = (ask_attribute *)krt_library_sibling(
+		KRT_LIB_FN_cublasLtMatmulDescGetAttribute, c->fn);
 	uint64_t *layouts = &w[KRT_NR_BLAS_WORDS];
 	unsigned bytes, when = 0;
 
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t l = krt_lib_arg(f, c->args, KRT_LR_LAYOUTA + i, 0);
 
-		if (i == 3 && l == krt_lib_arg(f, c->args, KRT_LR_LAYOUTC, 0)) /* most often it is */
+		if (i == 3 &&
+		    l == krt_lib_arg(f, c->args, KRT_LR_LAYOUTC, 0)) /* most often it is */
 			memcpy(layouts + 3 * KRT_NR_LT_LAYOUT, layouts + 2 * KRT_NR_LT_LAYOUT,
 			       KRT_NR_LT_LAYOUT * sizeof *layouts);
 		else
 			when |= layout_words(of_layout, l, layouts + i * KRT_NR_LT_LAYOUT);
 	}
-	desc_words(of_desc, krt_lib_arg(f, c->args, KRT_LR_DESC, 0), when, layouts + 4 * KRT_NR_LT_LAYOUT);
+	desc_words(of_desc, krt_lib_arg(f, c->args, KRT_LR_DESC, 0), when,
+		   layouts + 4 * KRT_NR_LT_LAYOUT);
 	bytes = krt_lib_type_bits(w[KRT_LD_WORD(SCALE_TYPE)]) / 8;
 	switch (w[KRT_LD_WORD(POINTER_MODE)]) { /* cublasLtPointerMode_t */
 	case 0:
@@ -195,10 +201,12 @@ static void nccl_words(const struct krt_library_call *c, const struct krt_lib_fn
 	case KRT_LIB_ALL_TO_ALL:
 	case KRT_LIB_GATHER:
 	case KRT_LIB_SCATTER:
-		count = (int (*)(uint64_t, int *))krt_library_sibling(KRT_LIB_FN_ncclCommCount, c->fn);
+		count = (int (*)(uint64_t, int *))krt_library_sibling(KRT_LIB_FN_ncclCommCount,
+								      c->fn);
 	}
 	if (krt_lib_arg(f, c->args, KRT_LR_ROOT, UINT64_MAX) != UINT64_MAX)
-		rank = (int (*)(uint64_t, int *))krt_library_sibling(KRT_LIB_FN_ncclCommUserRank, c->fn);
+		rank = (int (*)(uint64_t, int *))krt_library_sibling(KRT_LIB_FN_ncclCommUserRank,
+								     c->fn);
 	if (comm && count && !count(comm, &n) && n > 0)
 		w[KRT_NCCL_RANKS] = (uint32_t)n;
 	if (comm && rank && !rank(comm, &n) && n >= 0)
@@ -208,24 +216,29 @@ static void nccl_words(const struct krt_library_call *c, const struct krt_lib_fn
 static void fft_array(uint64_t *to, uint64_t from, uint64_t rank, bool wide)
 {
 	for (unsigned i = 0; from && i < 3 && i < rank; i++)
-		to[i] = wide ? ((const uint64_t *)from)[i] : (uint64_t)(int64_t)((const int32_t *)from)[i];
+		to[i] = wide ? ((const uint64_t *)from)[i]
+			     : (uint64_t)(int64_t)((const int32_t *)from)[i];
 }
 
 static void fft_words(const struct krt_library_call *c, const struct krt_lib_fn *f, uint64_t *w)
 {
-	uint64_t out = krt_lib_arg(f, c->args, KRT_LR_PLAN_OUT, 0), plan = krt_lib_arg(f, c->args, KRT_LR_PLAN, 0);
+	uint64_t out = krt_lib_arg(f, c->args, KRT_LR_PLAN_OUT, 0),
+		 plan = krt_lib_arg(f, c->args, KRT_LR_PLAN, 0);
 	uint64_t rank = krt_lib_arg(f, c->args, KRT_LR_RANK, 0);
 	bool wide = f->flags & KRT_LIB_64;
 	int (*size)(uint64_t, size_t *);
 	size_t bytes = 0;
 
-	w[KRT_FFT_PLAN] = out ? (uint32_t)*(const int32_t *)out : (uint32_t)plan;
+	w[KRT_FFT_PLAN] = out ? (uint32_t) * (const int32_t *)out : (uint32_t)plan;
 	if (f->kind == KRT_LIB_FFT_PLAN) {
 		fft_array(&w[KRT_FFT_NS], krt_lib_arg(f, c->args, KRT_LR_NS, 0), rank, wide);
-		fft_array(&w[KRT_FFT_INEMBED], krt_lib_arg(f, c->args, KRT_LR_INEMBED, 0), rank, wide);
-		fft_array(&w[KRT_FFT_ONEMBED], krt_lib_arg(f, c->args, KRT_LR_ONEMBED, 0), rank, wide);
+		fft_array(&w[KRT_FFT_INEMBED], krt_lib_arg(f, c->args, KRT_LR_INEMBED, 0), rank,
+			  wide);
+		fft_array(&w[KRT_FFT_ONEMBED], krt_lib_arg(f, c->args, KRT_LR_ONEMBED, 0), rank,
+			  wide);
 	} else if (f->kind == KRT_LIB_FFT_AREA) {
-		size = (int (*)(uint64_t, size_t *))krt_library_sibling(KRT_LIB_FN_cufftGetSize, c->fn);
+		size = (int (*)(uint64_t, size_t *))krt_library_sibling(KRT_LIB_FN_cufftGetSize,
+									c->fn);
 		if (size && !size(w[KRT_FFT_PLAN], &bytes))
 			w[KRT_FFT_AREA_BYTES] = bytes;
 	}
@@ -235,7 +248,7 @@ static bool record(const struct krt_library_call *c, const struct krt_lib_fn *f,
 {
 	uint64_t words[KRT_LIB_MAX_WORDS], *w = words + f->argc;
 	unsigned n = f->argc + krt_lib_words(f);
-	uint64_t args[] = { c->id, 0, (uintptr_t)words };
+	uint64_t args[] = {c->id, 0, (uintptr_t)words};
 
 	memcpy(words, c->args, f->argc * sizeof *words);
 	memset(w, 0, (n - f->argc) * sizeof *words);

@@ -12,9 +12,9 @@
 #pragma GCC visibility push(hidden)
 
 struct krt_library_call {
-	void *fn;       /* the real function */
+	void *fn; /* the real function */
 	uint64_t *args;
-	uint16_t id;    /* enum krt_lib_fn_id */
+	uint16_t id; /* enum krt_lib_fn_id */
 	bool outermost;
 };
 

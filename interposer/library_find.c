@@ -49,12 +49,15 @@ int krt_library_name(const char *name)
 {
 	uint32_t h;
 
-	if (strncmp(name, "cublas", 6) != 0 && strncmp(name, "nccl", 4) != 0 && strncmp(name, "cufft", 5) != 0)
+	if (strncmp(name, "cublas", 6) != 0 && strncmp(name, "nccl", 4) != 0 &&
+	    strncmp(name, "cufft", 5) != 0)
 		return -1;
 	if (!atomic_load_explicit(&names_ready, memory_order_acquire)) {
 		krt_wipe_arm();
 		krt_lock(&krt_wipe.w.names);
-		for (unsigned i = 0; !atomic_load_explicit(&names_ready, memory_order_relaxed) && i < KRT_NR_LIB_FNS; i++) {
+		for (unsigned i = 0; !atomic_load_explicit(&names_ready, memory_order_relaxed) &&
+				     i < KRT_NR_LIB_FNS;
+		     i++) {
 			h = name_hash(krt_lib_fn[i].symbol);
 			while (name_slot[h & (NAMES - 1)] && name_slot[h & (NAMES - 1)] != i + 1)
 				h++; /* its own: a fork child goes on where the parent was */
@@ -112,7 +115,10 @@ static bool goes_by(const struct krt_object *o, const char *name)
 {
 	const char *slash = o->path ? strrchr(o->path, '/') : NULL;
 
-	return !strcmp(o->soname, name) || !strcmp(slash ? slash + 1 : o->path ? o->path : "", name);
+	return !strcmp(o->soname, name) || !strcmp(slash     ? slash + 1
+						   : o->path ? o->path
+							     : "",
+						   name);
 }
 
 /* Is o among what by was linked with? */
@@ -133,15 +139,18 @@ static void *linked_with(struct scan *s, unsigned from, const char *name)
 	s->queue[tail++] = (uint16_t)from;
 	while (head < tail) {
 		unsigned at = s->queue[head++];
-		void *p = at == from || is_self(&s->o[at]) ? NULL : krt_object_find(&s->o[at], name);
+		void *p =
+			at == from || is_self(&s->o[at]) ? NULL : krt_object_find(&s->o[at], name);
 
 		if (p)
 			return p;
-		for (const ElfW(Dyn) *d = s->o[at].dyn; d && s->o[at].str && d->d_tag != DT_NULL; d++) {
+		for (const ElfW(Dyn) *d = s->o[at].dyn; d && s->o[at].str && d->d_tag != DT_NULL;
+		     d++) {
 			if (d->d_tag != DT_NEEDED)
 				continue;
 			for (unsigned i = 0; i < s->n; i++)
-				if (!s->seen[i] && goes_by(&s->o[i], s->o[at].str + d->d_un.d_val)) {
+				if (!s->seen[i] &&
+				    goes_by(&s->o[i], s->o[at].str + d->d_un.d_val)) {
 					s->seen[i] = true;
 					s->queue[tail++] = (uint16_t)i;
 					break;
@@ -162,7 +171,8 @@ static void *choose(struct scan *s, const struct query *q)
 		if (krt_object_holds(&s->o[i], q->caller))
 			caller = i;
 	}
-	/* the program comes first, then what was preloaded, then what the program was linked with */
+	/* the program comes first, then what was preloaded, then what the program was linked with
+	 */
 	for (unsigned i = self + 1; i < s->n && !needs(&s->o[0], &s->o[i]); i++) {
 		p = i == caller ? NULL : krt_object_find(&s->o[i], q->name);
 		if (p)
@@ -196,7 +206,7 @@ static void *choose(struct scan *s, const struct query *q)
 static int locked(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct query *q = data;
-	struct scan s = { .o = q->memory };
+	struct scan s = {.o = q->memory};
 
 	(void)info;
 	(void)size;
@@ -245,10 +255,10 @@ static void keep(uint64_t key, void *fn, uint32_t generation)
 	krt_unlock(&krt_wipe.w.libraries);
 }
 
-#define X(name, file, missing)                                                              \
-	static int missing_##name(void)                                                     \
-	{                                                                                   \
-		return missing;                                                             \
+#define X(name, file, missing)                                                                     \
+	static int missing_##name(void)                                                            \
+	{                                                                                          \
+		return missing;                                                                    \
 	}
 KRT_LIBRARIES(X)
 #undef X
@@ -262,8 +272,9 @@ static void *const missing_fn[KRT_NR_LIBRARIES] = {
 void *krt_library_find(unsigned id, const void *caller)
 {
 	uint32_t generation = krt_lib_generation();
-	struct query q = { .name = krt_lib_fn[id].symbol, .caller = caller,
-			   .given = atomic_load_explicit(&given[id], memory_order_acquire) };
+	struct query q = {.name = krt_lib_fn[id].symbol,
+			  .caller = caller,
+			  .given = atomic_load_explicit(&given[id], memory_order_acquire)};
 	int saved = errno;
 	void *p = look(&q);
 
@@ -302,7 +313,7 @@ static int sibling_step(struct dl_phdr_info *info, size_t size, void *data)
 /* Kept as found by real itself; 1 stands for none. */
 void *krt_library_sibling(unsigned id, const void *real)
 {
-	struct sibling s = { .of = real, .name = krt_lib_fn[id].symbol };
+	struct sibling s = {.of = real, .name = krt_lib_fn[id].symbol};
 	uint64_t key = krt_lib_key(id, real);
 	uint32_t generation = krt_lib_generation();
 	uintptr_t fn = krt_lib_lookup(key);
@@ -319,20 +330,21 @@ void *krt_library_sibling(unsigned id, const void *real)
 
 static bool loaded(uintptr_t p)
 {
-	struct sibling s = { .of = (void *)p, .name = "" };
+	struct sibling s = {.of = (void *)p, .name = ""};
 
 	return dl_iterate_phdr(sibling_step, &s) != 0;
 }
 
 void *krt_library_given(unsigned id, void *p, bool self, const void *caller)
 {
-	struct query q = { .name = krt_lib_fn[id].symbol, .caller = caller, .bound = true };
+	struct query q = {.name = krt_lib_fn[id].symbol, .caller = caller, .bound = true};
 	uintptr_t old = 0;
 
 	if (self) /* the caller's own libraries, where the global ones have none */
 		return p || look(&q) ? krt_lib_wrapper[id] : NULL;
 	/* two copies of a library, both by pointer: the second one's calls would reach the first */
-	if (!atomic_compare_exchange_strong(&given[id], &old, (uintptr_t)p) && old != (uintptr_t)p) {
+	if (!atomic_compare_exchange_strong(&given[id], &old, (uintptr_t)p) &&
+	    old != (uintptr_t)p) {
 		if (loaded(old))
 			return p;
 		atomic_store_explicit(&given[id], (uintptr_t)p, memory_order_release);

@@ -85,7 +85,10 @@ void *krt_library_sibling(unsigned id, const void *real);
 
 /* dlsym: the id of a wrapped name, -1: none. */
 int krt_library_name(const char *name);
-/* It gave p, or (self) this library's own: what to hand out.  NULL: the caller can reach no such library. */
+/*
+ * It gave p, or (self) this library's own: what to hand out.  NULL: the caller can
+ * reach no such library.
+ */
 void *krt_library_given(unsigned id, void *p, bool self, const void *caller);
 
 /* Told here, kept by the recorder: a function that was called and is nowhere to be found. */

@@ -46,7 +46,8 @@ unsigned krt_lib_type_bits(uint64_t type)
 		32, 64, 16, 8,  64, 128, 32, 16, 8,  16,     /* R_32F .. C_8U */
 		32, 64, 32, 64, 16, 32,  4,  8,  4,  8,      /* R_32I .. C_4U */
 		16, 32, 16, 32, 64, 128, 64, 128,            /* R_16I .. C_64U */
-		8,  8,  8,  0,  0,  4,                       /* R_8F_E4M3 .. R_4F_E2M1; how 6 bits are packed is not known */
+		/* R_8F_E4M3 .. R_4F_E2M1; how 6 bits are packed is not known */
+		8,  8,  8,  0,  0,  4,
 	};
 
 	return type < sizeof bits ? bits[type] : 0;
@@ -54,13 +55,14 @@ unsigned krt_lib_type_bits(uint64_t type)
 
 unsigned krt_nccl_type_bits(uint64_t type)
 {
-	/* int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, two of 8 bits */
+	/* int8, uint8, int32, uint32, int64, uint64, half, float, double, bfloat16, fp8 */
 	static const uint8_t bits[] = { 8, 8, 32, 32, 64, 64, 16, 32, 64, 16, 8, 8 };
 
 	return type < sizeof bits ? bits[type] : 0;
 }
 
-uint64_t krt_lib_arg(const struct krt_lib_fn *f, const uint64_t *args, enum krt_lib_role role, uint64_t absent)
+uint64_t krt_lib_arg(const struct krt_lib_fn *f, const uint64_t *args, enum krt_lib_role role,
+		     uint64_t absent)
 {
 	static const uint8_t width[] = {
 #define X(name, bytes) bytes,
@@ -97,13 +99,16 @@ unsigned krt_lib_scalar_bytes(const struct krt_lib_fn *f, const uint64_t *args)
 		case 70: case 71: case 79: /* 64F */
 			bytes = 8;
 			break;
-		case 68: case 69: case 72: case 73: case 74: case 75: case 77: case 78: /* 32F, 32I */
+		case 68: case 69: case 72: case 73: case 74: case 75: /* 32F, 32I */
+		case 77: case 78:
 			bytes = 4;
 			break;
 		default:
 			return 0;
 		}
-		return krt_lib_type_complex(krt_lib_arg(f, args, KRT_LR_TYPEC, f->type)) ? bytes * 2 : bytes;
+		if (krt_lib_type_complex(krt_lib_arg(f, args, KRT_LR_TYPEC, f->type)))
+			bytes *= 2;
+		return bytes;
 	}
 	if (compute != UINT64_MAX) /* of old callers: the type itself */
 		type = compute;

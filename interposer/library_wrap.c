@@ -109,7 +109,7 @@
 #define VALUE_(w, sym)  VALUE__(w, sym)
 
 void *const krt_lib_wrapper[KRT_NR_LIB_FNS] = {
-#define KRT_LIB(sym, library, kind, type, flags, argc, ...) [KRT_LIB_FN_##sym] = VALUE_(WRAPPED(kind), sym),
+#define KRT_LIB(sym, library, kind, ...) [KRT_LIB_FN_##sym] = VALUE_(WRAPPED(kind), sym),
 #include "library.def"
 #undef KRT_LIB
 };

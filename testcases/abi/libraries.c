@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef int gemm(void *h, int ta, int tb, int m, int n, int k, const float *alpha, void *a, int lda, void *b, int ldb,
-		 const float *beta, void *c, int ldc);
+typedef int gemm(void *h, int ta, int tb, int m, int n, int k, const float *alpha, void *a, int lda,
+		 void *b, int ldb, const float *beta, void *c, int ldc);
 
-int ncclBcast(void *buff, size_t count, int type, int root, void *comm, void *stream) __attribute__((weak));
+int ncclBcast(void *buff, size_t count, int type, int root, void *comm, void *stream)
+	__attribute__((weak));
 int cufftDestroy(int plan) __attribute__((weak));
 
 static int bad;
@@ -44,7 +45,9 @@ static int through(void *p)
 {
 	static const float one = 1;
 
-	return p ? ((gemm *)p)((void *)1, 2, 3, 4, 5, 6, &one, (void *)8, 9, (void *)10, 11, &one, (void *)13, 14) : 0;
+	return p ? ((gemm *)p)((void *)1, 2, 3, 4, 5, 6, &one, (void *)8, 9, (void *)10, 11, &one,
+			       (void *)13, 14)
+		 : 0;
 }
 
 static int call(void *lib)
@@ -62,7 +65,8 @@ int main(int argc, char **argv)
 	check("nor in the program", !dlsym(dlopen(NULL, RTLD_NOW), "ncclAllReduce"));
 	check("names that are not wrapped", !dlsym(RTLD_DEFAULT, "cublasNoSuchThing"));
 
-	/* a weak reference is seen as present, as with every preload; its calls say that there is nothing */
+	/* a weak reference is seen as present, as with every preload; its calls say that there is
+	 * nothing */
 	check("NCCL's error", !ncclBcast || ncclBcast(NULL, 0, 0, 0, NULL, NULL) == 3);
 	check("cuFFT's error", !cufftDestroy || cufftDestroy(1) == 5);
 
@@ -73,7 +77,8 @@ int main(int argc, char **argv)
 	check("the second", call(second) == 32);
 	check("errno is the function's", errno == 32);
 	check("again", call(first) == 31 && call(second) == 32 && call(first) == 31);
-	check("both in scopes of their own: not for everybody", !dlsym(RTLD_DEFAULT, "cublasSgemm_v2"));
+	check("both in scopes of their own: not for everybody",
+	      !dlsym(RTLD_DEFAULT, "cublasSgemm_v2"));
 
 	one = open_file("one/libcublas.so.13");
 	two = open_file("two/libcublas.so.12");
@@ -81,8 +86,9 @@ int main(int argc, char **argv)
 	q = dlsym(two, "cublasSgemm_v2");
 	check("through a pointer, the first", through(p) == 31);
 	check("through a pointer, the second", through(q) == 32);
-	check("through handles of what is linked with them", through(dlsym(first, "cublasSgemm_v2")) == 31 &&
-								     through(dlsym(second, "cublasSgemm_v2")) == 32);
+	check("through handles of what is linked with them",
+	      through(dlsym(first, "cublasSgemm_v2")) == 31 &&
+		      through(dlsym(second, "cublasSgemm_v2")) == 32);
 	check("what a copy lacks", !dlsym(one, "cublasDgemm_v2"));
 	dlclose(one);
 	dlclose(first);

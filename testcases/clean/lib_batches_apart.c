@@ -30,9 +30,10 @@ int main(void)
 	odd = blas_on(t);
 	set_now(a, bits_of(1), STEP * BATCH);
 
-	LIB(blas.strided(even, 0, 1, N, N, N, &one, a, N, STEP, a, N, STEP, &zero, c, N, STEP, BATCH));
-	LIB(blas.strided(odd, 1, 0, N, N, N, &one, a + 4 * N * N, N, STEP, a + 4 * N * N, N, STEP, &zero,
-			 c + 4 * N * N, N, STEP, BATCH));
+	LIB(blas.strided(even, 0, 1, N, N, N, &one, a, N, STEP, a, N, STEP, &zero, c, N, STEP,
+			 BATCH));
+	LIB(blas.strided(odd, 1, 0, N, N, N, &one, a + 4 * N * N, N, STEP, a + 4 * N * N, N, STEP,
+			 &zero, c + 4 * N * N, N, STEP, BATCH));
 	CU(cuEventRecord(done, t));
 	CU(cuStreamWaitEvent(u, done, 0));
 	for (unsigned i = 0; i < BATCH; i++)

@@ -55,7 +55,8 @@ int main(void)
 	}
 	LIB(nccl.start());
 	for (int i = 0; i < 2; i++)
-		LIB(nccl.allreduce(r[i].sums, r[i].sums, N, NCCL_FLOAT, NCCL_SUM, comms[i], r[i].comm));
+		LIB(nccl.allreduce(r[i].sums, r[i].sums, N, NCCL_FLOAT, NCCL_SUM, comms[i],
+				   r[i].comm));
 	LIB(nccl.end());
 	for (int i = 0; i < 2; i++) {
 		CU(cuCtxSetCurrent(r[i].ctx));

@@ -43,11 +43,13 @@ int main(void)
 		set_now(bias[i], bits_of(1), N);
 		desc[i] = lt_desc(bias[i]);
 	}
-	LIB(lt.matmul(h, desc[0], &alpha, w[0], l, x[0], l, &beta, x[1], l, x[1], l, NULL, 0, 0, work)); /* loads code */
+	LIB(lt.matmul(h, desc[0], &alpha, w[0], l, x[0], l, &beta, x[1], l, x[1], l, NULL, 0, 0,
+		      work)); /* loads code */
 	CU(cuCtxSynchronize());
 	CU(cuStreamBeginCapture(work, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	for (int i = 0; i < LAYERS; i++)
-		LIB(lt.matmul(h, desc[i], &alpha, w[i], l, x[i], l, &beta, x[i + 1], l, x[i + 1], l, NULL, 0, 0, work));
+		LIB(lt.matmul(h, desc[i], &alpha, w[i], l, x[i], l, &beta, x[i + 1], l, x[i + 1], l,
+			      NULL, 0, 0, work));
 	CU(cuStreamEndCapture(work, &graph));
 	CU(cuGraphInstantiate(&exec, graph, 0));
 

@@ -36,7 +36,8 @@ static inline void *lib_fn(void *lib, const char *name)
 	return p;
 }
 
-#define LIB_FN(table, lib, name) (table).name = (__typeof__((table).name))lib_fn(lib, table##_names.name)
+#define LIB_FN(table, lib, name)                                                                   \
+	(table).name = (__typeof__((table).name))lib_fn(lib, table##_names.name)
 
 /* ---- cuBLAS ---- */
 
@@ -48,23 +49,28 @@ static struct {
 	int (*stream)(blas_handle, CUstream);
 	int (*workspace)(blas_handle, CUdeviceptr, size_t);
 	int (*scalars)(blas_handle, int on_device);
-	int (*sgemm)(blas_handle, int ta, int tb, int m, int n, int k, const float *alpha, CUdeviceptr a, int lda,
-		     CUdeviceptr b, int ldb, const float *beta, CUdeviceptr c, int ldc);
-	int (*strided)(blas_handle, int ta, int tb, int m, int n, int k, const float *alpha, CUdeviceptr a, int lda,
-		       long long sa, CUdeviceptr b, int ldb, long long sb, const float *beta, CUdeviceptr c, int ldc,
-		       long long sc, int batch);
-	int (*batched)(blas_handle, int ta, int tb, int m, int n, int k, const float *alpha, CUdeviceptr a, int lda,
-		       CUdeviceptr b, int ldb, const float *beta, CUdeviceptr c, int ldc, int batch);
-	int (*saxpy)(blas_handle, int n, const float *alpha, CUdeviceptr x, int incx, CUdeviceptr y, int incy);
+	int (*sgemm)(blas_handle, int ta, int tb, int m, int n, int k, const float *alpha,
+		     CUdeviceptr a, int lda, CUdeviceptr b, int ldb, const float *beta,
+		     CUdeviceptr c, int ldc);
+	int (*strided)(blas_handle, int ta, int tb, int m, int n, int k, const float *alpha,
+		       CUdeviceptr a, int lda, long long sa, CUdeviceptr b, int ldb, long long sb,
+		       const float *beta, CUdeviceptr c, int ldc, long long sc, int batch);
+	int (*batched)(blas_handle, int ta, int tb, int m, int n, int k, const float *alpha,
+		       CUdeviceptr a, int lda, CUdeviceptr b, int ldb, const float *beta,
+		       CUdeviceptr c, int ldc, int batch);
+	int (*saxpy)(blas_handle, int n, const float *alpha, CUdeviceptr x, int incx, CUdeviceptr y,
+		     int incy);
 } blas;
 
 static inline void blas_open(void)
 {
 	static const struct {
-		const char *create, *destroy, *stream, *workspace, *scalars, *sgemm, *strided, *batched, *saxpy;
-	} blas_names = {"cublasCreate_v2", "cublasDestroy_v2", "cublasSetStream_v2",
-			"cublasSetWorkspace_v2", "cublasSetPointerMode_v2", "cublasSgemm_v2",
-			"cublasSgemmStridedBatched", "cublasSgemmBatched", "cublasSaxpy_v2"};
+		const char *create, *destroy, *stream, *workspace, *scalars, *sgemm, *strided,
+			*batched, *saxpy;
+	} blas_names = {
+		"cublasCreate_v2",	     "cublasDestroy_v2",	"cublasSetStream_v2",
+		"cublasSetWorkspace_v2",     "cublasSetPointerMode_v2", "cublasSgemm_v2",
+		"cublasSgemmStridedBatched", "cublasSgemmBatched",	"cublasSaxpy_v2"};
 	void *lib = lib_open("libcublas.so.13");
 
 	LIB_FN(blas, lib, create);
@@ -78,7 +84,8 @@ static inline void blas_open(void)
 	LIB_FN(blas, lib, saxpy);
 }
 
-/* A handle of its own for the stream; the first product loads code, which may wait for the device. */
+/* A handle of its own for the stream; the first product loads code, which may wait for the device.
+ */
 static inline blas_handle blas_on(CUstream stream)
 {
 	static CUdeviceptr warm;
@@ -93,7 +100,8 @@ static inline blas_handle blas_on(CUstream stream)
 		warm = device_u32("warm-up", 3 * 64 * 64);
 		set_now(warm, 0, 3 * 64 * 64);
 	}
-	LIB(blas.sgemm(h, 0, 0, 64, 64, 64, &one, warm, 64, warm + 4 * 64 * 64, 64, &zero, warm + 8 * 64 * 64, 64));
+	LIB(blas.sgemm(h, 0, 0, 64, 64, 64, &one, warm, 64, warm + 4 * 64 * 64, 64, &zero,
+		       warm + 8 * 64 * 64, 64));
 	CU(cuCtxSynchronize());
 	return h;
 }
@@ -114,9 +122,10 @@ static struct {
 	int (*layout_set)(void *, int attr, const void *, size_t);
 	int (*desc)(void **, int compute, int scale);
 	int (*desc_set)(void *, int attr, const void *, size_t);
-	int (*matmul)(void *handle, void *desc, const void *alpha, CUdeviceptr a, void *la, CUdeviceptr b, void *lb,
-		      const void *beta, CUdeviceptr c, void *lc, CUdeviceptr d, void *ld, const void *algo,
-		      CUdeviceptr workspace, size_t bytes, CUstream stream);
+	int (*matmul)(void *handle, void *desc, const void *alpha, CUdeviceptr a, void *la,
+		      CUdeviceptr b, void *lb, const void *beta, CUdeviceptr c, void *lc,
+		      CUdeviceptr d, void *ld, const void *algo, CUdeviceptr workspace,
+		      size_t bytes, CUstream stream);
 } lt;
 
 enum { LT_EPILOGUE = 7, LT_BIAS = 8, LT_EPILOGUE_BIAS = 4 };
@@ -125,9 +134,12 @@ static inline void *lt_open(void)
 {
 	static const struct {
 		const char *create, *destroy, *layout, *layout_set, *desc, *desc_set, *matmul;
-	} lt_names = {"cublasLtCreate",		"cublasLtDestroy",
-		      "cublasLtMatrixLayoutCreate", "cublasLtMatrixLayoutSetAttribute",
-		      "cublasLtMatmulDescCreate",   "cublasLtMatmulDescSetAttribute",
+	} lt_names = {"cublasLtCreate",
+		      "cublasLtDestroy",
+		      "cublasLtMatrixLayoutCreate",
+		      "cublasLtMatrixLayoutSetAttribute",
+		      "cublasLtMatmulDescCreate",
+		      "cublasLtMatmulDescSetAttribute",
 		      "cublasLtMatmul"};
 	void *lib = lib_open("libcublasLt.so.13"), *h;
 
@@ -174,8 +186,10 @@ static struct {
 	int (*destroy)(nccl_comm);
 	int (*start)(void);
 	int (*end)(void);
-	int (*allreduce)(CUdeviceptr send, CUdeviceptr recv, size_t count, int type, int op, nccl_comm, CUstream);
-	int (*allgather)(CUdeviceptr send, CUdeviceptr recv, size_t count, int type, nccl_comm, CUstream);
+	int (*allreduce)(CUdeviceptr send, CUdeviceptr recv, size_t count, int type, int op,
+			 nccl_comm, CUstream);
+	int (*allgather)(CUdeviceptr send, CUdeviceptr recv, size_t count, int type, nccl_comm,
+			 CUstream);
 } nccl;
 
 enum { NCCL_FLOAT = 7, NCCL_SUM = 0 };
@@ -202,8 +216,8 @@ static inline void nccl_open(nccl_comm *comms, int n)
 
 static struct {
 	int (*plan)(int *plan, int nx, int type, int batch);
-	int (*many)(int *plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed, int ostride,
-		    int odist, int type, int batch);
+	int (*many)(int *plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed,
+		    int ostride, int odist, int type, int batch);
 	int (*stream)(int plan, CUstream);
 	int (*c2c)(int plan, CUdeviceptr in, CUdeviceptr out, int direction);
 	int (*destroy)(int plan);
@@ -215,7 +229,8 @@ static inline void fft_open(void)
 {
 	static const struct {
 		const char *plan, *many, *stream, *c2c, *destroy;
-	} fft_names = {"cufftPlan1d", "cufftPlanMany", "cufftSetStream", "cufftExecC2C", "cufftDestroy"};
+	} fft_names = {"cufftPlan1d", "cufftPlanMany", "cufftSetStream", "cufftExecC2C",
+		       "cufftDestroy"};
 	void *lib = lib_open("libcufft.so.12");
 
 	LIB_FN(fft, lib, plan);

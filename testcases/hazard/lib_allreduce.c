@@ -50,8 +50,8 @@ int main(void)
 		LIB(nccl.start());
 		LIB(nccl.start()); /* they nest */
 		for (int i = 0; i < 2; i++)
-			LIB(nccl.allreduce(r[i].gradients, r[i].gradients, N, NCCL_FLOAT, NCCL_SUM, comms[i],
-					   r[i].comm));
+			LIB(nccl.allreduce(r[i].gradients, r[i].gradients, N, NCCL_FLOAT, NCCL_SUM,
+					   comms[i], r[i].comm));
 		LIB(nccl.end());
 		LIB(nccl.end());
 		for (int i = 0; i < 2 && !round; i++) {

@@ -41,7 +41,8 @@ int main(int argc, char **argv)
 	set_now(b, bits_of(2), N * N);
 	set_now(c, bits_of(3), N * N);
 	set_now(bias, bits_of(4), N);
-	LIB(lt.matmul(h, desc, &alpha, a, l, b, l, &beta, c, l, d, l, NULL, 0, 0, work)); /* loads code */
+	LIB(lt.matmul(h, desc, &alpha, a, l, b, l, &beta, c, l, d, l, NULL, 0, 0,
+		      work)); /* loads code */
 	CU(cuCtxSynchronize());
 
 	SPIN(work, SLOW);

@@ -40,7 +40,8 @@ int main(void)
 	work = stream_nb("work");
 	side = stream_nb("side");
 	done = event();
-	multiply = (int (*)(void *, int, CUdeviceptr, CUdeviceptr, CUdeviceptr))lib_fn(caller(), "multiply");
+	multiply = (int (*)(void *, int, CUdeviceptr, CUdeviceptr, CUdeviceptr))lib_fn(caller(),
+										       "multiply");
 	h = blas_on(work);
 	set_now(a, bits_of(1), N * N);
 	set_now(b, bits_of(2), N * N);

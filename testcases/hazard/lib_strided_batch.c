@@ -29,7 +29,8 @@ int main(void)
 	set_now(c, 0, STEP * BATCH);
 
 	SPIN(work, SLOW);
-	LIB(blas.strided(h, 0, 0, N, N, N, &one, a, N, N * N, b, N, N * N, &zero, c, N, STEP, BATCH));
+	LIB(blas.strided(h, 0, 0, N, N, N, &one, a, N, N * N, b, N, N * N, &zero, c, N, STEP,
+			 BATCH));
 #ifdef FIXED
 	CU(cuMemsetD32Async(c + 4 * (STEP + N * N), bits_of(9), STEP - N * N, side));
 #else

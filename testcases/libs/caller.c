@@ -2,8 +2,9 @@
 /* A library that is linked with cuBLAS and multiplies matrices for its callers. */
 #include <stddef.h>
 
-int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha, const float *a, int lda,
-		   const float *b, int ldb, const float *beta, float *c, int ldc);
+int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
+		   const float *a, int lda, const float *b, int ldb, const float *beta, float *c,
+		   int ldc);
 int multiply(void *handle, int n, const float *a, const float *b, float *c);
 
 /* c = a b, n rows and columns each. */

@@ -5,7 +5,14 @@
  */
 #include "fake.h"
 
-enum { OK, NOT_INITIALIZED = 1, ALLOC_FAILED = 3, INVALID_VALUE = 7, NOT_SUPPORTED = 15, EXECUTION_FAILED = 13 };
+enum {
+	OK,
+	NOT_INITIALIZED = 1,
+	ALLOC_FAILED = 3,
+	INVALID_VALUE = 7,
+	NOT_SUPPORTED = 15,
+	EXECUTION_FAILED = 13
+};
 
 struct handle {
 	void *lt;
@@ -23,9 +30,9 @@ int cublasLtMatrixLayoutSetAttribute(void *l, int attr, const void *buf, size_t 
 int cublasLtMatmulDescCreate(void **out, int compute, int scale);
 int cublasLtMatmulDescDestroy(void *d);
 int cublasLtMatmulDescSetAttribute(void *d, int attr, const void *buf, size_t bytes);
-int cublasLtMatmul(void *handle, void *d, const void *alpha, const void *a, void *la, const void *b, void *lb,
-		   const void *beta, const void *c, void *lc, void *to, void *ld, const void *algo, void *workspace,
-		   size_t workbytes, CUstream stream);
+int cublasLtMatmul(void *handle, void *d, const void *alpha, const void *a, void *la, const void *b,
+		   void *lb, const void *beta, const void *c, void *lc, void *to, void *ld,
+		   const void *algo, void *workspace, size_t workbytes, CUstream stream);
 
 EXPORT int cublasCreate_v2(struct handle **out);
 EXPORT int cublasDestroy_v2(struct handle *h);
@@ -33,17 +40,21 @@ EXPORT int cublasSetStream_v2(struct handle *h, CUstream stream);
 EXPORT int cublasSetWorkspace_v2(struct handle *h, uint64_t workspace, size_t bytes);
 EXPORT int cublasSetPointerMode_v2(struct handle *h, int mode);
 EXPORT int cublasGetPointerMode_v2(struct handle *h, int *mode);
-EXPORT int cublasSgemm_v2(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha, const float *a,
-			  int lda, const float *b, int ldb, const float *beta, float *c, int ldc);
-EXPORT int cublasSgemmStridedBatched(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha,
-				     const float *a, int lda, long long sa, const float *b, int ldb, long long sb,
-				     const float *beta, float *c, int ldc, long long sc, int batch);
-EXPORT int cublasGemmEx(struct handle *h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
-			int atype, int lda, const void *b, int btype, int ldb, const void *beta, void *c, int ctype,
-			int ldc, int compute, int algo);
-EXPORT int cublasSgemmBatched(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha, uint64_t a,
-			      int lda, uint64_t b, int ldb, const float *beta, uint64_t c, int ldc, int batch);
-EXPORT int cublasSaxpy_v2(struct handle *h, int n, const float *alpha, uint64_t x, int incx, uint64_t y, int incy);
+EXPORT int cublasSgemm_v2(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha,
+			  const float *a, int lda, const float *b, int ldb, const float *beta,
+			  float *c, int ldc);
+EXPORT int cublasSgemmStridedBatched(struct handle *h, int ta, int tb, int m, int n, int k,
+				     const float *alpha, const float *a, int lda, long long sa,
+				     const float *b, int ldb, long long sb, const float *beta,
+				     float *c, int ldc, long long sc, int batch);
+EXPORT int cublasGemmEx(struct handle *h, int ta, int tb, int m, int n, int k, const void *alpha,
+			const void *a, int atype, int lda, const void *b, int btype, int ldb,
+			const void *beta, void *c, int ctype, int ldc, int compute, int algo);
+EXPORT int cublasSgemmBatched(struct handle *h, int ta, int tb, int m, int n, int k,
+			      const float *alpha, uint64_t a, int lda, uint64_t b, int ldb,
+			      const float *beta, uint64_t c, int ldc, int batch);
+EXPORT int cublasSaxpy_v2(struct handle *h, int n, const float *alpha, uint64_t x, int incx,
+			  uint64_t y, int incy);
 EXPORT int cublasScopy_v2(struct handle *h, int n, uint64_t x, int incx, uint64_t y, int incy);
 
 int cublasCreate_v2(struct handle **out)
@@ -94,9 +105,10 @@ int cublasGetPointerMode_v2(struct handle *h, int *mode)
 	return OK;
 }
 
-int cublasSgemmStridedBatched(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha,
-			      const float *a, int lda, long long sa, const float *b, int ldb, long long sb,
-			      const float *beta, float *c, int ldc, long long sc, int batch)
+int cublasSgemmStridedBatched(struct handle *h, int ta, int tb, int m, int n, int k,
+			      const float *alpha, const float *a, int lda, long long sa,
+			      const float *b, int ldb, long long sb, const float *beta, float *c,
+			      int ldc, long long sc, int batch)
 {
 	void *d, *l[3];
 	struct {
@@ -121,7 +133,8 @@ int cublasSgemmStridedBatched(struct handle *h, int ta, int tb, int m, int n, in
 	cublasLtMatmulDescSetAttribute(d, 3, &ta, 4);
 	cublasLtMatmulDescSetAttribute(d, 4, &tb, 4);
 	for (int i = 0; i < 3; i++) {
-		if (cublasLtMatrixLayoutCreate(&l[i], 0, (uint64_t)shape[i].rows, (uint64_t)shape[i].cols, shape[i].ld))
+		if (cublasLtMatrixLayoutCreate(&l[i], 0, (uint64_t)shape[i].rows,
+					       (uint64_t)shape[i].cols, shape[i].ld))
 			return ALLOC_FAILED;
 		cublasLtMatrixLayoutSetAttribute(l[i], 5, &batch, 4);
 		cublasLtMatrixLayoutSetAttribute(l[i], 6, &shape[i].step, 8);
@@ -134,24 +147,28 @@ int cublasSgemmStridedBatched(struct handle *h, int ta, int tb, int m, int n, in
 	return r;
 }
 
-int cublasSgemm_v2(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha, const float *a, int lda,
-		   const float *b, int ldb, const float *beta, float *c, int ldc)
+int cublasSgemm_v2(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha,
+		   const float *a, int lda, const float *b, int ldb, const float *beta, float *c,
+		   int ldc)
 {
-	return cublasSgemmStridedBatched(h, ta, tb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1);
+	return cublasSgemmStridedBatched(h, ta, tb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c,
+					 ldc, 0, 1);
 }
 
-int cublasGemmEx(struct handle *h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, int atype,
-		 int lda, const void *b, int btype, int ldb, const void *beta, void *c, int ctype, int ldc, int compute,
-		 int algo)
+int cublasGemmEx(struct handle *h, int ta, int tb, int m, int n, int k, const void *alpha,
+		 const void *a, int atype, int lda, const void *b, int btype, int ldb,
+		 const void *beta, void *c, int ctype, int ldc, int compute, int algo)
 {
 	(void)algo;
 	if (atype || btype || ctype || compute != 68)
 		return NOT_SUPPORTED;
-	return cublasSgemmStridedBatched(h, ta, tb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1);
+	return cublasSgemmStridedBatched(h, ta, tb, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c,
+					 ldc, 0, 1);
 }
 
-int cublasSgemmBatched(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha, uint64_t a, int lda,
-		       uint64_t b, int ldb, const float *beta, uint64_t c, int ldc, int batch)
+int cublasSgemmBatched(struct handle *h, int ta, int tb, int m, int n, int k, const float *alpha,
+		       uint64_t a, int lda, uint64_t b, int ldb, const float *beta, uint64_t c,
+		       int ldc, int batch)
 {
 	struct batched_args g = {.g = {.m = m,
 				       .n = n,
@@ -174,7 +191,8 @@ int cublasSgemmBatched(struct handle *h, int ta, int tb, int m, int n, int k, co
 	return fake_launch("lib_gemm_batched", h->stream, &g) ? OK : EXECUTION_FAILED;
 }
 
-static int move(struct handle *h, int n, float alpha, uint64_t x, int incx, uint64_t y, int incy, int keep)
+static int move(struct handle *h, int n, float alpha, uint64_t x, int incx, uint64_t y, int incy,
+		int keep)
 {
 	struct vector_args v = {x, y, n, incx, incy, alpha, keep};
 
@@ -183,7 +201,8 @@ static int move(struct handle *h, int n, float alpha, uint64_t x, int incx, uint
 	return fake_launch("lib_vector", h->stream, &v) ? OK : EXECUTION_FAILED;
 }
 
-int cublasSaxpy_v2(struct handle *h, int n, const float *alpha, uint64_t x, int incx, uint64_t y, int incy)
+int cublasSaxpy_v2(struct handle *h, int n, const float *alpha, uint64_t x, int incx, uint64_t y,
+		   int incy)
 {
 	return move(h, n, *alpha, x, incx, y, incy, 1);
 }

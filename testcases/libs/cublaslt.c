@@ -18,17 +18,22 @@ struct desc {
 
 EXPORT int cublasLtCreate(void **handle);
 EXPORT int cublasLtDestroy(void *handle);
-EXPORT int cublasLtMatrixLayoutCreate(struct layout **out, int type, uint64_t rows, uint64_t cols, int64_t ld);
+EXPORT int cublasLtMatrixLayoutCreate(struct layout **out, int type, uint64_t rows, uint64_t cols,
+				      int64_t ld);
 EXPORT int cublasLtMatrixLayoutDestroy(struct layout *l);
-EXPORT int cublasLtMatrixLayoutSetAttribute(struct layout *l, int attr, const void *buf, size_t bytes);
-EXPORT int cublasLtMatrixLayoutGetAttribute(struct layout *l, int attr, void *buf, size_t bytes, size_t *written);
+EXPORT int cublasLtMatrixLayoutSetAttribute(struct layout *l, int attr, const void *buf,
+					    size_t bytes);
+EXPORT int cublasLtMatrixLayoutGetAttribute(struct layout *l, int attr, void *buf, size_t bytes,
+					    size_t *written);
 EXPORT int cublasLtMatmulDescCreate(struct desc **out, int compute, int scale);
 EXPORT int cublasLtMatmulDescDestroy(struct desc *d);
 EXPORT int cublasLtMatmulDescSetAttribute(struct desc *d, int attr, const void *buf, size_t bytes);
-EXPORT int cublasLtMatmulDescGetAttribute(struct desc *d, int attr, void *buf, size_t bytes, size_t *written);
-EXPORT int cublasLtMatmul(void *handle, struct desc *d, const void *alpha, uint64_t a, struct layout *la, uint64_t b,
-			  struct layout *lb, const void *beta, uint64_t c, struct layout *lc, uint64_t to,
-			  struct layout *ld, const void *algo, uint64_t workspace, size_t workbytes, CUstream stream);
+EXPORT int cublasLtMatmulDescGetAttribute(struct desc *d, int attr, void *buf, size_t bytes,
+					  size_t *written);
+EXPORT int cublasLtMatmul(void *handle, struct desc *d, const void *alpha, uint64_t a,
+			  struct layout *la, uint64_t b, struct layout *lb, const void *beta,
+			  uint64_t c, struct layout *lc, uint64_t to, struct layout *ld,
+			  const void *algo, uint64_t workspace, size_t workbytes, CUstream stream);
 
 int cublasLtCreate(void **handle)
 {
@@ -42,7 +47,8 @@ int cublasLtDestroy(void *handle)
 	return OK;
 }
 
-int cublasLtMatrixLayoutCreate(struct layout **out, int type, uint64_t rows, uint64_t cols, int64_t ld)
+int cublasLtMatrixLayoutCreate(struct layout **out, int type, uint64_t rows, uint64_t cols,
+			       int64_t ld)
 {
 	struct layout *l = calloc(1, sizeof(*l));
 
@@ -83,7 +89,8 @@ int cublasLtMatrixLayoutSetAttribute(struct layout *l, int attr, const void *buf
 	return set(l->v, 9, attr, buf, bytes);
 }
 
-int cublasLtMatrixLayoutGetAttribute(struct layout *l, int attr, void *buf, size_t bytes, size_t *written)
+int cublasLtMatrixLayoutGetAttribute(struct layout *l, int attr, void *buf, size_t bytes,
+				     size_t *written)
 {
 	return get(l->v, 9, attr, buf, bytes, written);
 }
@@ -113,14 +120,16 @@ int cublasLtMatmulDescSetAttribute(struct desc *d, int attr, const void *buf, si
 	return set(d->v, 40, attr, buf, bytes);
 }
 
-int cublasLtMatmulDescGetAttribute(struct desc *d, int attr, void *buf, size_t bytes, size_t *written)
+int cublasLtMatmulDescGetAttribute(struct desc *d, int attr, void *buf, size_t bytes,
+				   size_t *written)
 {
 	return get(d->v, 40, attr, buf, bytes, written);
 }
 
-int cublasLtMatmul(void *handle, struct desc *d, const void *alpha, uint64_t a, struct layout *la, uint64_t b,
-		   struct layout *lb, const void *beta, uint64_t c, struct layout *lc, uint64_t to, struct layout *ld,
-		   const void *algo, uint64_t workspace, size_t workbytes, CUstream stream)
+int cublasLtMatmul(void *handle, struct desc *d, const void *alpha, uint64_t a, struct layout *la,
+		   uint64_t b, struct layout *lb, const void *beta, uint64_t c, struct layout *lc,
+		   uint64_t to, struct layout *ld, const void *algo, uint64_t workspace,
+		   size_t workbytes, CUstream stream)
 {
 	bool ta = d->v[3] != 0, tb = d->v[4] != 0;
 	struct gemm_args g = {.a = a,
@@ -144,7 +153,8 @@ int cublasLtMatmul(void *handle, struct desc *d, const void *alpha, uint64_t a, 
 			      .b_step = (int64_t)lb->v[6],
 			      .c_step = lc ? (int64_t)lc->v[6] : 0,
 			      .d_step = (int64_t)ld->v[6]};
-	struct tidy_args t = {.from = workspace, .to = to, .m = g.m, .n = g.n, .row = 1, .col = g.d_col};
+	struct tidy_args t = {
+		.from = workspace, .to = to, .m = g.m, .n = g.n, .row = 1, .col = g.d_col};
 
 	static __thread uint64_t left[4]; /* structs of the real ones hold words that nobody set */
 
@@ -164,5 +174,7 @@ int cublasLtMatmul(void *handle, struct desc *d, const void *alpha, uint64_t a, 
 		return fake_launch("lib_gemm", stream, &g) ? OK : EXECUTION_FAILED;
 	g.d = workspace;
 	g.d_col = g.m;
-	return fake_launch("lib_gemm", stream, &g) && fake_launch("lib_tidy", stream, &t) ? OK : EXECUTION_FAILED;
+	return fake_launch("lib_gemm", stream, &g) && fake_launch("lib_tidy", stream, &t)
+		       ? OK
+		       : EXECUTION_FAILED;
 }

@@ -13,22 +13,27 @@ static struct plan {
 } plans[PLANS];
 
 EXPORT int cufftPlan1d(int *plan, int nx, int type, int batch);
-EXPORT int cufftPlanMany(int *plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed, int ostride,
-			 int odist, int type, int batch);
+EXPORT int cufftPlanMany(int *plan, int rank, int *n, int *inembed, int istride, int idist,
+			 int *onembed, int ostride, int odist, int type, int batch);
 EXPORT int cufftSetStream(int plan, CUstream stream);
 EXPORT int cufftExecC2C(int plan, uint64_t in, uint64_t out, int direction);
 EXPORT int cufftGetSize(int plan, size_t *bytes);
 EXPORT int cufftDestroy(int plan);
 
-int cufftPlanMany(int *plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed, int ostride,
-		  int odist, int type, int batch)
+int cufftPlanMany(int *plan, int rank, int *n, int *inembed, int istride, int idist, int *onembed,
+		  int ostride, int odist, int type, int batch)
 {
 	if (rank != 1 || n[0] != 4 || type != C2C)
 		return NOT_IMPLEMENTED;
 	for (int i = 1; i < PLANS; i++)
 		if (!plans[i].used) {
-			plans[i] = (struct plan){true, NULL, batch, inembed ? istride : 1, inembed ? idist : 4,
-						 onembed ? ostride : 1, onembed ? odist : 4};
+			plans[i] = (struct plan){true,
+						 NULL,
+						 batch,
+						 inembed ? istride : 1,
+						 inembed ? idist : 4,
+						 onembed ? ostride : 1,
+						 onembed ? odist : 4};
 			*plan = i;
 			return OK;
 		}
@@ -66,7 +71,8 @@ int cufftExecC2C(int plan, uint64_t in, uint64_t out, int direction)
 
 	if (!p)
 		return INVALID_PLAN;
-	d = (struct dft_args){in, out, p->batch, p->in_step, p->in_dist, p->out_step, p->out_dist, direction > 0};
+	d = (struct dft_args){in,	  out,	       p->batch,    p->in_step,
+			      p->in_dist, p->out_step, p->out_dist, direction > 0};
 	return fake_launch("lib_dft4", p->stream, &d) ? OK : EXEC_FAILED;
 }
 

@@ -38,8 +38,10 @@ EXPORT int ncclCommCount(struct comm *c, int *n);
 EXPORT int ncclCommUserRank(struct comm *c, int *rank);
 EXPORT int ncclGroupStart(void);
 EXPORT int ncclGroupEnd(void);
-EXPORT int ncclAllReduce(uint64_t send, uint64_t recv, size_t count, int type, int op, struct comm *c, CUstream stream);
-EXPORT int ncclAllGather(uint64_t send, uint64_t recv, size_t count, int type, struct comm *c, CUstream stream);
+EXPORT int ncclAllReduce(uint64_t send, uint64_t recv, size_t count, int type, int op,
+			 struct comm *c, CUstream stream);
+EXPORT int ncclAllGather(uint64_t send, uint64_t recv, size_t count, int type, struct comm *c,
+			 CUstream stream);
 
 int ncclCommInitAll(struct comm **comms, int n, const int *devices)
 {
@@ -58,8 +60,9 @@ int ncclCommInitAll(struct comm **comms, int n, const int *devices)
 
 		c->world = w;
 		c->rank = i;
-		if (cuDevicePrimaryCtxRetain(&c->ctx, devices ? devices[i] : i) || cuCtxSetCurrent(c->ctx) ||
-		    cuEventCreate(&c->ready, CU_EVENT_DISABLE_TIMING) || cuEventCreate(&c->done, CU_EVENT_DISABLE_TIMING))
+		if (cuDevicePrimaryCtxRetain(&c->ctx, devices ? devices[i] : i) ||
+		    cuCtxSetCurrent(c->ctx) || cuEventCreate(&c->ready, CU_EVENT_DISABLE_TIMING) ||
+		    cuEventCreate(&c->done, CU_EVENT_DISABLE_TIMING))
 			return CUDA_ERROR;
 		comms[i] = c;
 	}
@@ -97,14 +100,16 @@ int ncclCommUserRank(struct comm *c, int *rank)
 static bool stage_part(struct call *k)
 {
 	struct world *w = k->comm->world;
-	struct vector_args v = {k->send, w->stage + (uint64_t)k->comm->rank * STAGE, (int64_t)k->count, 1, 1, 1, 0};
+	struct vector_args v = {
+		k->send, w->stage + (uint64_t)k->comm->rank * STAGE, (int64_t)k->count, 1, 1, 1, 0};
 
 	if (cuCtxSetCurrent(k->comm->ctx))
 		return false;
 	for (int r = 0; r < w->n; r++) /* what the last call staged has been used */
 		if (w->comm[r].busy && cuStreamWaitEvent(k->stream, w->comm[r].done, 0))
 			return false;
-	return fake_launch("lib_vector", k->stream, &v) && !cuEventRecord(k->comm->ready, k->stream);
+	return fake_launch("lib_vector", k->stream, &v) &&
+	       !cuEventRecord(k->comm->ready, k->stream);
 }
 
 static bool take_parts(struct call *k)
@@ -167,12 +172,14 @@ static int call(struct call k, int type)
 	return depth ? OK : run();
 }
 
-int ncclAllReduce(uint64_t send, uint64_t recv, size_t count, int type, int op, struct comm *c, CUstream stream)
+int ncclAllReduce(uint64_t send, uint64_t recv, size_t count, int type, int op, struct comm *c,
+		  CUstream stream)
 {
 	return op ? INVALID_ARGUMENT : call((struct call){c, send, recv, count, 0, stream}, type);
 }
 
-int ncclAllGather(uint64_t send, uint64_t recv, size_t count, int type, struct comm *c, CUstream stream)
+int ncclAllGather(uint64_t send, uint64_t recv, size_t count, int type, struct comm *c,
+		  CUstream stream)
 {
 	return call((struct call){c, send, recv, count, 1, stream}, type);
 }

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM  (1u << 21)
+#define ROOM	 (1u << 21)
 #define PLACE(i) ((uint64_t)((i) + 1) << 18) /* of operand i */
-#define SURE  1
-#define MAY   2
-#define TRUTH 4
+#define SURE	 1
+#define MAY	 2
+#define TRUTH	 4
 
-#define PAGE  4096
+#define PAGE 4096
 
 static uint8_t reads[ROOM], writes[ROOM];
 static bool used[ROOM / PAGE]; /* pages of both that are not all 0 */
@@ -69,7 +69,8 @@ static void told(void *user, const struct krt_kernel_access *a)
 	cr_assert(rows == 1 || a->pitch >= a->len, "rows run into each other");
 	for (uint64_t r = 0; r < rows; r++)
 		for (uint64_t at = 0; at < a->len; at += a->stride ? a->stride : a->len)
-			paint(map, a->addr + r * a->pitch + at, width, a->sure == KRT_SURE_ALL ? SURE : MAY);
+			paint(map, a->addr + r * a->pitch + at, width,
+			      a->sure == KRT_SURE_ALL ? SURE : MAY);
 }
 
 static void same(const char *what, const char *which, const uint8_t *map, bool exact)
@@ -114,8 +115,9 @@ static void set(struct call *c, enum krt_lib_role role, int64_t v)
 		if (c->f->role[i] == role) {
 			c->args[i] = (uint64_t)v;
 			/* bits beyond an argument's width are garbage */
-			if (krt_lib_arg(c->f, c->args, role, 0) == (uint64_t)(int64_t)(int32_t)v && v >= 0 &&
-			    !(c->f->flags & KRT_LIB_64) && (role == KRT_LR_M || role == KRT_LR_LDA))
+			if (krt_lib_arg(c->f, c->args, role, 0) == (uint64_t)(int64_t)(int32_t)v &&
+			    v >= 0 && !(c->f->flags & KRT_LIB_64) &&
+			    (role == KRT_LR_M || role == KRT_LR_LDA))
 				c->args[i] |= 0xdead00000000ull;
 			return;
 		}
@@ -146,7 +148,11 @@ static size_t read_table(void *user, uint64_t addr, uint64_t *words, size_t n)
 
 static bool run(const struct call *c, const struct krt_fft_plan *plan)
 {
-	struct krt_library_in in = {.f = c->f, .args = c->args, .words = c->words, .plan = plan, .read = read_table,
+	struct krt_library_in in = {.f = c->f,
+				    .args = c->args,
+				    .words = c->words,
+				    .plan = plan,
+				    .read = read_table,
 				    .fn = told};
 
 	return krt_library_ranges(&in);
@@ -195,7 +201,9 @@ static void scalars(struct call *c, enum beta beta)
 	static const float one[2] = {1, 0};
 	static const double done[2] = {1, 0};
 	bool complex = c->f->type == KRT_C_32F && !(c->f->flags & KRT_LIB_REAL);
-	const void *v = bytes == 2 ? (const void *)&half_one : bytes == 4 || (bytes == 8 && complex) ? (const void *)one : (const void *)done;
+	const void *v = bytes == 2				? (const void *)&half_one
+			: bytes == 4 || (bytes == 8 && complex) ? (const void *)one
+								: (const void *)done;
 
 	cr_assert(bytes);
 	if (beta == DEVICE) {
@@ -232,9 +240,11 @@ Test(library, matrix_products)
 		struct call c = call_of(gemms[round % 12].id);
 		bool strided = has(&c, KRT_LR_STRIDEA), tables = has(&c, KRT_LR_TABLEA), device;
 		unsigned bytes = gemms[round % 12].bytes;
-		int64_t m = pick(20), n = pick(20), k = pick(12), batch = strided || tables ? 1 + pick(5) : 1;
+		int64_t m = pick(20), n = pick(20), k = pick(12),
+			batch = strided || tables ? 1 + pick(5) : 1;
 		int ta = (int)pick(3), tb = (int)pick(3);
-		int64_t rows[3] = {ta ? k : m, tb ? n : k, m}, cols[3] = {ta ? m : k, tb ? k : n, n};
+		int64_t rows[3] = {ta ? k : m, tb ? n : k, m},
+			cols[3] = {ta ? m : k, tb ? k : n, n};
 		enum beta beta = (enum beta)pick(3);
 		struct matrix x[3];
 
@@ -266,11 +276,13 @@ Test(library, matrix_products)
 				step = 0;
 			if (strided)
 				set(&c, KRT_LR_STRIDEA + i, step);
-			set(&c, tables ? KRT_LR_TABLEA + i : KRT_LR_A + i, (int64_t)(tables ? PLACE(3) + i * 256 : PLACE(i)));
+			set(&c, tables ? KRT_LR_TABLEA + i : KRT_LR_A + i,
+			    (int64_t)(tables ? PLACE(3) + i * 256 : PLACE(i)));
 			for (int64_t b = 0; b < batch; b++) {
 				struct matrix y = x[i];
 
-				y.at += (uint64_t)(tables ? (batch - b) * (step + 3) : b * step) * bytes;
+				y.at += (uint64_t)(tables ? (batch - b) * (step + 3) : b * step) *
+					bytes;
 				if (tables)
 					table_words[i][b] = y.at;
 				if (i < 2 && k && m && n)
@@ -304,15 +316,18 @@ Test(library, matrix_products)
 Test(library, matrices_and_vectors)
 {
 	static const enum krt_lib_fn_id ids[] = {
-		KRT_LIB_FN_cublasSgemv_v2, KRT_LIB_FN_cublasZgemvStridedBatched_64, KRT_LIB_FN_cublasDger_v2,
-		KRT_LIB_FN_cublasSaxpy_v2, KRT_LIB_FN_cublasSdot_v2, KRT_LIB_FN_cublasScopy_v2,
-		KRT_LIB_FN_cublasSswap_v2, KRT_LIB_FN_cublasSscal_v2, KRT_LIB_FN_cublasSnrm2_v2,
+		KRT_LIB_FN_cublasSgemv_v2, KRT_LIB_FN_cublasZgemvStridedBatched_64,
+		KRT_LIB_FN_cublasDger_v2,  KRT_LIB_FN_cublasSaxpy_v2,
+		KRT_LIB_FN_cublasSdot_v2,  KRT_LIB_FN_cublasScopy_v2,
+		KRT_LIB_FN_cublasSswap_v2, KRT_LIB_FN_cublasSscal_v2,
+		KRT_LIB_FN_cublasSnrm2_v2,
 	};
 
 	for (unsigned round = 0; round < 360; round++) {
 		struct call c = call_of(ids[round % 9]);
 		unsigned bytes = krt_lib_type_bits(c.f->type) / 8;
-		int64_t m = pick(20), n = pick(20), inca = (int64_t)pick(7) - 3, incb = (int64_t)pick(7) - 3;
+		int64_t m = pick(20), n = pick(20), inca = (int64_t)pick(7) - 3,
+			incb = (int64_t)pick(7) - 3;
 		int64_t incc = (int64_t)pick(7) - 3, ld = m + pick(4), batch = 1, step = 0;
 		int ta = (int)pick(2);
 		struct matrix a = {PLACE(0), bytes, ld};
@@ -355,10 +370,13 @@ Test(library, matrices_and_vectors)
 				struct matrix y = {a.at + (uint64_t)(b * step) * bytes, bytes, ld};
 
 				block(reads, &y, m, n);
-				line(reads, PLACE(1) + (uint64_t)(b * step) * bytes, bytes, ta ? m : n, incb);
-				line(writes, PLACE(2) + (uint64_t)(b * step) * bytes, bytes, ta ? n : m, incc);
+				line(reads, PLACE(1) + (uint64_t)(b * step) * bytes, bytes,
+				     ta ? m : n, incb);
+				line(writes, PLACE(2) + (uint64_t)(b * step) * bytes, bytes,
+				     ta ? n : m, incc);
 				if (beta)
-					line(reads, PLACE(2) + (uint64_t)(b * step) * bytes, bytes, ta ? n : m, incc);
+					line(reads, PLACE(2) + (uint64_t)(b * step) * bytes, bytes,
+					     ta ? n : m, incc);
 			}
 			break;
 		case KRT_LIB_GER:
@@ -418,7 +436,8 @@ Test(library, triangles)
 		int64_t m = 1 + pick(40), n = 1 + pick(40), k = 1 + pick(9), side = pick(2);
 		bool upper = pick(2), beta = pick(2), small;
 		int ta = (int)pick(2), tb = (int)pick(2);
-		struct matrix a = {PLACE(0), bytes, 0}, b = {PLACE(1), bytes, 0}, r = {PLACE(2), bytes, 0};
+		struct matrix a = {PLACE(0), bytes, 0}, b = {PLACE(1), bytes, 0},
+			      r = {PLACE(2), bytes, 0};
 
 		begin();
 		if (has(&c, KRT_LR_ALPHA)) {
@@ -495,8 +514,8 @@ Test(library, triangles)
 
 /* ---- cublasLt ---- */
 
-static void layout(struct call *c, unsigned i, uint64_t type, uint64_t order, int64_t rows, int64_t cols, int64_t ld,
-		   int64_t batch, int64_t stride)
+static void layout(struct call *c, unsigned i, uint64_t type, uint64_t order, int64_t rows,
+		   int64_t cols, int64_t ld, int64_t batch, int64_t stride)
 {
 	uint64_t *l = &c->words[KRT_NR_BLAS_WORDS + i * KRT_NR_LT_LAYOUT];
 
@@ -547,12 +566,14 @@ Test(library, lt_matmul)
 
 			layout(&c, i, type, by_row, rows[i], cols[i], ld, batch, step);
 			for (int64_t b = 0; b < batch; b++) {
-				struct matrix x = {PLACE(i) + (uint64_t)(b * step) * bytes, bytes, ld};
+				struct matrix x = {PLACE(i) + (uint64_t)(b * step) * bytes, bytes,
+						   ld};
 
 				if (i == 3)
 					block(writes, &x, rows[i], cols[i]);
 				else if (i < 2 || beta)
-					block(reads, &x, by_row ? cols[i] : rows[i], by_row ? rows[i] : cols[i]);
+					block(reads, &x, by_row ? cols[i] : rows[i],
+					      by_row ? rows[i] : cols[i]);
 			}
 		}
 		switch (epilogue) {
@@ -573,7 +594,8 @@ Test(library, lt_matmul)
 			c.words[KRT_LD_WORD(AUX_LD)] = 128;
 			c.words[KRT_LD_WORD(AUX_STRIDE)] = (uint64_t)(128 * n);
 			for (int64_t i = 0; i < n * batch; i++)
-				paint(writes, PLACE(5) + (uint64_t)i * 16, (uint64_t)(m + 7) / 8, TRUTH);
+				paint(writes, PLACE(5) + (uint64_t)i * 16, (uint64_t)(m + 7) / 8,
+				      TRUTH);
 			break;
 		case 4: /* the input of a function whose gradient is taken */
 			c.words[KRT_LD_WORD(EPILOGUE)] = 64 | 128;
@@ -581,7 +603,8 @@ Test(library, lt_matmul)
 			c.words[KRT_LD_WORD(AUX_LD)] = 24;
 			c.words[KRT_LD_WORD(AUX_STRIDE)] = (uint64_t)(24 * n);
 			for (int64_t i = 0; i < n * batch; i++)
-				paint(reads, PLACE(5) + (uint64_t)i * 24 * bytes, (uint64_t)m * bytes, TRUTH);
+				paint(reads, PLACE(5) + (uint64_t)i * 24 * bytes,
+				      (uint64_t)m * bytes, TRUTH);
 			break;
 		}
 		cr_assert(run(&c, NULL));
@@ -618,11 +641,11 @@ Test(library, collectives)
 		enum krt_lib_fn_id id;
 		unsigned send, recv; /* times the count; 8: of every rank, 16: at the root alone */
 	} kinds[] = {
-		{KRT_LIB_FN_ncclAllReduce, 1, 1},   {KRT_LIB_FN_ncclAllGather, 1, 8},
-		{KRT_LIB_FN_ncclReduceScatter, 8, 1}, {KRT_LIB_FN_ncclAlltoAll, 8, 8},
+		{KRT_LIB_FN_ncclAllReduce, 1, 1},      {KRT_LIB_FN_ncclAllGather, 1, 8},
+		{KRT_LIB_FN_ncclReduceScatter, 8, 1},  {KRT_LIB_FN_ncclAlltoAll, 8, 8},
 		{KRT_LIB_FN_ncclBroadcast, 1 | 16, 1}, {KRT_LIB_FN_ncclReduce, 1, 1 | 16},
-		{KRT_LIB_FN_ncclGather, 1, 8 | 16}, {KRT_LIB_FN_ncclScatter, 8 | 16, 1},
-		{KRT_LIB_FN_ncclSend, 1, 0},	    {KRT_LIB_FN_ncclRecv, 0, 1},
+		{KRT_LIB_FN_ncclGather, 1, 8 | 16},    {KRT_LIB_FN_ncclScatter, 8 | 16, 1},
+		{KRT_LIB_FN_ncclSend, 1, 0},	       {KRT_LIB_FN_ncclRecv, 0, 1},
 	};
 
 	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
@@ -721,10 +744,13 @@ Test(library, transforms)
 
 			stride[s] = layouts ? 1 + pick(3) : 1;
 			for (unsigned i = 0; i < rank; i++) {
-				int64_t count = i + 1 < rank || !halves || real ? n[i] : n[i] / 2 + 1;
+				int64_t count =
+					i + 1 < rank || !halves || real ? n[i] : n[i] / 2 + 1;
 
 				embed[s][i] = layouts ? n[i] + pick(3)
-					      : i + 1 == rank && halves && real && in_place ? (last / 2 + 1) * 2 : count;
+					      : i + 1 == rank && halves && real && in_place
+						      ? (last / 2 + 1) * 2
+						      : count;
 				all *= embed[s][i];
 			}
 			dist[s] = all * stride[s] + (layouts ? (int64_t)pick(4) : 0);
@@ -749,7 +775,8 @@ Test(library, transforms)
 			int64_t size[3] = {1, 1, 1}, e[3] = {1, 1, 1};
 
 			for (unsigned i = 0; i < rank; i++) {
-				size[3 - rank + i] = i + 1 < rank || !halves || real ? n[i] : n[i] / 2 + 1;
+				size[3 - rank + i] =
+					i + 1 < rank || !halves || real ? n[i] : n[i] / 2 + 1;
 				e[3 - rank + i] = embed[s][i];
 			}
 			for (int64_t b = 0; b < batch; b++)
@@ -758,11 +785,16 @@ Test(library, transforms)
 						for (int64_t k = 0; k < size[2]; k++)
 							paint(s ? writes : reads,
 							      PLACE(s && !in_place) +
-								      (uint64_t)(b * dist[s] + ((i * e[1] + j) * e[2] + k) * stride[s]) * bytes,
+								      (uint64_t)(b * dist[s] +
+										 ((i * e[1] + j) *
+											  e[2] +
+										  k) * stride[s]) *
+									      bytes,
 							      bytes, TRUTH);
 		}
 		cr_assert(run(&x, &plan));
-		/* of several dimensions to real numbers: the input may serve as room; many pieces: hulls */
+		/* of several dimensions to real numbers: the input may serve as room; many pieces:
+		 * hulls */
 		for (unsigned i = 0; i < ROOM; i++)
 			if (writes[i] == MAY && i < PLACE(1) && real_out && rank > 1 && !in_place)
 				writes[i] = 0;
@@ -793,9 +825,14 @@ Test(library, nonsense_does_no_harm)
 		for (unsigned round = 0; round < 40; round++) {
 			struct call c = {.f = &krt_lib_fn[id]};
 			struct krt_fft_plan plan;
-			static const uint64_t odd[] = {0, 1, UINT64_MAX, 1ull << 63, 1ull << 40, INT32_MAX, 7, 1ull << 32};
-			struct krt_library_in in = {.f = c.f, .args = c.args, .words = c.words, .plan = &plan,
-						    .read = read_table, .fn = ignored};
+			static const uint64_t odd[] = {
+				0, 1, UINT64_MAX, 1ull << 63, 1ull << 40, INT32_MAX, 7, 1ull << 32};
+			struct krt_library_in in = {.f = c.f,
+						    .args = c.args,
+						    .words = c.words,
+						    .plan = &plan,
+						    .read = read_table,
+						    .fn = ignored};
 
 			for (unsigned i = 0; i < KRT_LIB_MAX_ARGS; i++)
 				c.args[i] = odd[pick(8)];

@@ -25,12 +25,13 @@ static void open2(struct world *w, const struct krt_engine_config *cfg)
 	kernel(w, 8, "handed", 1, (const uint32_t[]){8});
 }
 
-#define BUF(i) (DEV + (i) * 0x100000ull)
+#define BUF(i) (DEV + (i)*0x100000ull)
 
 #define expect(w, text) cr_assert_str_eq(world_close(w), text)
 
 /* A record with words behind its arguments; later launches are made inside it. */
-static void lib_call(struct world *w, unsigned id, unsigned number, const uint64_t *args, const uint64_t *words)
+static void lib_call(struct world *w, unsigned id, unsigned number, const uint64_t *args,
+		     const uint64_t *words)
 {
 	const struct krt_lib_fn *f = &krt_lib_fn[id];
 	uint64_t all[KRT_LIB_MAX_WORDS] = {0};
@@ -126,14 +127,17 @@ Test(library_calls, written_twice)
 /* The upper triangle of a matrix by one stream, the lower one without the diagonal by another. */
 Test(library_calls, triangles_apart)
 {
-	uint64_t words[KRT_NR_BLAS_WORDS] = {
-		[KRT_BLAS_MODE] = KRT_BLAS_ALPHA_HOST | KRT_BLAS_BETA_HOST, [KRT_BLAS_ALPHA] = 0x3f800000};
+	uint64_t words[KRT_NR_BLAS_WORDS] = {[KRT_BLAS_MODE] =
+						     KRT_BLAS_ALPHA_HOST | KRT_BLAS_BETA_HOST,
+					     [KRT_BLAS_ALPHA] = 0x3f800000};
 	struct world w;
 
 	open2(&w, NULL);
-	lib_call(&w, KRT_LIB_FN_cublasSsyrk_v2, 1, (uint64_t[]){1, 1, 0, 31, 4, 8, BUF(0), 32, 8, BUF(1), 32}, words);
+	lib_call(&w, KRT_LIB_FN_cublasSsyrk_v2, 1,
+		 (uint64_t[]){1, 1, 0, 31, 4, 8, BUF(0), 32, 8, BUF(1), 32}, words);
 	opaque(&w, S1);
-	lib_call(&w, KRT_LIB_FN_cublasSsyrk_v2, 2, (uint64_t[]){1, 0, 0, 31, 4, 8, BUF(0), 32, 8, BUF(1) + 4, 32}, words);
+	lib_call(&w, KRT_LIB_FN_cublasSsyrk_v2, 2,
+		 (uint64_t[]){1, 0, 0, 31, 4, 8, BUF(0), 32, 8, BUF(1) + 4, 32}, words);
 	opaque(&w, S2);
 	w.library = 0;
 	expect(&w, "");
@@ -153,13 +157,15 @@ static const char *workspaces(bool given)
 {
 	static char text[200];
 	struct world w;
-	uint64_t words[KRT_NR_BLAS_WORDS] = {[KRT_BLAS_WORKSPACE] = BUF(3), [KRT_BLAS_WORKBYTES] = N};
+	uint64_t words[KRT_NR_BLAS_WORDS] = {
+		[KRT_BLAS_WORKSPACE] = BUF(3), [KRT_BLAS_WORKBYTES] = N};
 
 	open2(&w, NULL);
 	for (unsigned i = 0; i < 2; i++) {
 		lib_call(&w, KRT_LIB_FN_cublasScopy_v2, i + 1,
 			 (uint64_t[]){0x1, N / 4, BUF(0), 1, BUF(1 + i), 1}, words);
-		launch_of(&w, KRT_API_cuLaunchKernel, i ? S2 : S1, 8, 1, (uint64_t[]){given ? BUF(3) + 64 : 5});
+		launch_of(&w, KRT_API_cuLaunchKernel, i ? S2 : S1, 8, 1,
+			  (uint64_t[]){given ? BUF(3) + 64 : 5});
 	}
 	w.library = 0;
 	snprintf(text, sizeof(text), "%s", world_close(&w));
@@ -175,9 +181,11 @@ Test(library_calls, workspace)
 
 /* --- groups ---------------------------------------------------------------------------- */
 
-static void all_reduce(struct world *w, unsigned number, unsigned group, uint64_t buffer, uint64_t comm, uint64_t s)
+static void all_reduce(struct world *w, unsigned number, unsigned group, uint64_t buffer,
+		       uint64_t comm, uint64_t s)
 {
-	lib_call(w, KRT_LIB_FN_ncclAllReduce, number, (uint64_t[]){buffer, buffer, N / 4, 7, 0, comm, s},
+	lib_call(w, KRT_LIB_FN_ncclAllReduce, number,
+		 (uint64_t[]){buffer, buffer, N / 4, 7, 0, comm, s},
 		 (uint64_t[KRT_NR_NCCL_WORDS]){[KRT_LIB_GROUP] = group});
 }
 
@@ -277,9 +285,11 @@ static void plan(struct world *w, unsigned handle, unsigned points)
 		 (uint64_t[KRT_NR_FFT_WORDS]){[KRT_FFT_PLAN] = handle});
 }
 
-static void transform(struct world *w, unsigned number, unsigned handle, uint64_t in, uint64_t out, uint64_t s)
+static void transform(struct world *w, unsigned number, unsigned handle, uint64_t in, uint64_t out,
+		      uint64_t s)
 {
-	lib_call(w, KRT_LIB_FN_cufftExecC2C, number, (uint64_t[]){handle | 0xbad00000000ull, in, out, 1}, NULL);
+	lib_call(w, KRT_LIB_FN_cufftExecC2C, number,
+		 (uint64_t[]){handle | 0xbad00000000ull, in, out, 1}, NULL);
 	opaque(w, s);
 	w->library = 0;
 }
