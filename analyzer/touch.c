@@ -18,7 +18,7 @@
 #define PARTS_MAX   65536	       /* ranges of one space that kernels may have touched */
 #define ROWS_MAX    (1u << 18) /* beyond, only the allocation is noted as used, and coverage says so */
 #define USERS_PRUNE 12
-#define KERNEL_ROWS 64 /* rows of a kernel's access taken one by one; more stay a pattern */
+#define KERNEL_ROWS 8 /* rows of a kernel's access taken one by one; more stay a pattern */
 
 /* A semaphore's signal came after it: whoever waits for that, in another API too, follows it. */
 static bool told_outside(const struct krt_engine *e, const struct krt_op_info *prev)
