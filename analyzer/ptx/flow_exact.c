@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_INS	     3000u
-#define MAX_RUNS     40000u /* instructions of all groups */
+#define MAX_INS	     2000u
+#define MAX_RUNS     12000u /* instructions of all groups */
 #define MAX_PLACES   256u
 #define MAX_EDGE     16u
 #define COUNT_OF(L)  (0x80000000u | (L)) /* stands for a loop's count among the nodes */
