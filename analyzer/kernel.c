@@ -208,6 +208,7 @@ static int by_place(const void *x, const void *y)
 	CMP(whole);
 	CMP(base);
 	CMP(must);
+	CMP(loose);
 	CMP(lo);
 	CMP(hi);
 	CMP(stride);
@@ -238,7 +239,7 @@ static bool goes_on(struct krt_flow_range *r, struct krt_flow_range *list, size_
 	for (size_t i = 0; i < n; i++) {
 		struct krt_flow_range *a = &list[i];
 
-		if (a->must != r->must || gaps(a) != gaps(r))
+		if (a->must != r->must || a->loose != r->loose || gaps(a) != gaps(r))
 			continue;
 		if (!gaps(r) && r->lo <= a->hi && a->lo <= r->hi) {
 			a->hi = r->hi > a->hi ? r->hi : a->hi;
@@ -690,7 +691,7 @@ static void tell_range(const struct telling *t, struct krt_kernel_access *a,
 	a->addr = r->lo;
 	a->kind = r->kind;
 	a->know = KRT_KNOW_PTX;
-	a->sure = r->must ? KRT_SURE_ALL : KRT_SURE_SOME;
+	a->sure = r->must ? KRT_SURE_ALL : r->loose ? KRT_SURE_WITHIN : KRT_SURE_SOME;
 	a->rows = 1;
 	if (gaps(r)) {
 		a->len = r->row;

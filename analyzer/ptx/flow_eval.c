@@ -1678,49 +1678,71 @@ static bool proven(struct ev *e, const struct pacc *a, uint64_t *lo, uint64_t *h
 
 enum place { PLACE_NONE, PLACE_FOUND, PLACE_UNKNOWN };
 
-/* The rows of an affine range. */
-static void shape(const struct ev *e, const struct aval *v, struct krt_flow_range *r)
+/* n + 1 places, m bytes apart. */
+struct step {
+	uint64_t m, n;
+};
+
+/* Do the sums of steps leave out none of what lies up to their end, g apart? */
+static bool fill(const struct step *t, unsigned n, uint64_t cover, uint64_t g)
 {
-	struct term t[MAX_TERMS];
-	unsigned n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (t[i].m > cover + g)
+			return false;
+		cover += t[i].m * t[i].n;
+	}
+	return true;
+}
+
+/*
+ * Of bytes of `width` at the sums of steps, the smallest first: rows, and pieces in
+ * them, that leave out most.  The smallest steps fill pieces, the next lay them out in
+ * a row, the largest the rows.
+ */
+static void sparsest(const struct step *t, unsigned n, uint64_t width, struct krt_flow_range *r)
+{
 	double sparse = 2;
 
-	for (unsigned i = 0; i < v->n; i++)
-		if (e->p->atom[v->t[i].atom])
-			t[n++] = v->t[i];
-	by_size(t, n);
 	r->pitch = r->row = r->hi - r->lo;
 	r->rows = 1;
-	r->stride = r->width;
+	r->stride = r->width = width;
 	for (unsigned j = 0; j <= n; j++) {
-		uint64_t row = r->width, pitch = 0, stride = 0, rows = 1;
-		double s;
+		uint64_t row = width, pitch = 0, rows = 1, piece = width;
 
-		for (unsigned i = 0; i < n; i++) {
-			uint64_t m = mag(t[i].coef);
-
-			if (i < j) {
-				row += m * e->p->atom[t[i].atom];
-				stride = gcd(stride, m);
-			} else {
-				pitch = gcd(pitch, m);
-			}
-		}
+		for (unsigned i = 0; i < j; i++)
+			row += t[i].m * t[i].n;
 		for (unsigned i = j; i < n; i++)
-			rows += mag(t[i].coef) / pitch * e->p->atom[t[i].atom];
+			pitch = gcd(pitch, t[i].m);
+		for (unsigned i = j; i < n; i++)
+			rows += t[i].m / pitch * t[i].n;
 		if (pitch && pitch < row)
 			continue;
 		if (!pitch)
 			pitch = row;
-		if (stride <= r->width)
-			stride = r->width;
-		s = (double)row / (double)pitch * ((double)r->width / (double)stride);
-		if (s < sparse) {
-			sparse = s;
-			r->row = row;
-			r->pitch = pitch;
-			r->rows = rows;
-			r->stride = stride;
+		for (unsigned i = 0; i <= j; i++) {
+			uint64_t stride = 0;
+			double s;
+
+			for (unsigned k = i; k < j; k++)
+				stride = gcd(stride, t[k].m);
+			if (stride <= piece)
+				stride = piece;
+			s = (double)row / (double)pitch * ((double)piece / (double)stride);
+			if (s < sparse) {
+				bool pieces = stride > piece;
+
+				sparse = s;
+				r->loose = !fill(t, pieces ? i : j, width, 0) ||
+					   (pieces && !fill(t + i, j - i, 0, stride)) ||
+					   !fill(t + j, n - j, 0, pitch);
+				r->row = row;
+				r->pitch = pitch;
+				r->rows = rows;
+				r->stride = stride > piece ? stride : width;
+				r->width = stride > piece ? piece : width;
+			}
+			if (i < j)
+				piece += t[i].m * t[i].n;
 		}
 	}
 	if (r->pitch == r->row && r->rows > 1 && r->stride == r->width) {
@@ -1728,6 +1750,22 @@ static void shape(const struct ev *e, const struct aval *v, struct krt_flow_rang
 		r->pitch = r->row;
 		r->rows = 1;
 	}
+}
+
+/* The rows of an affine range. */
+static void shape(const struct ev *e, const struct aval *v, struct krt_flow_range *r)
+{
+	struct step step[MAX_TERMS];
+	struct term t[MAX_TERMS];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < v->n; i++)
+		if (e->p->atom[v->t[i].atom])
+			t[n++] = v->t[i];
+	by_size(t, n);
+	for (unsigned i = 0; i < n; i++)
+		step[i] = (struct step){ .m = mag(t[i].coef), .n = e->p->atom[t[i].atom] };
+	sparsest(step, n, r->width, r);
 }
 
 static void whole(const struct krt_kernel_flow *f, const struct ev *e, const struct pacc *a,
@@ -1843,6 +1881,7 @@ static enum place result(const struct krt_kernel_flow *f, struct ev *e, const st
 	shape(e, v, r);
 	/* Rows start where the value does, not where it was cut. */
 	if (!hull(e, v, &first, &last) || first != lo) {
+		r->loose |= r->rows > 1 || r->stride > r->width;
 		r->pitch = r->row = r->hi - r->lo;
 		r->rows = 1;
 		r->stride = r->width;
@@ -1857,6 +1896,7 @@ static enum place result(const struct krt_kernel_flow *f, struct ev *e, const st
 			r->lo = plo - off;
 			r->hi = phi - off;
 			r->must = true;
+			r->loose = false;
 			r->row = r->pitch = r->hi - r->lo;
 			r->rows = 1;
 			r->stride = r->width;
@@ -1872,11 +1912,12 @@ static enum place result(const struct krt_kernel_flow *f, struct ev *e, const st
 /* Gives a range the rows and pieces of a box; false: it has more gaps than that. */
 static bool shape_box(const struct box *b, struct krt_flow_range *r)
 {
-	double sparse = 2;
+	struct step step[MAX_DIMS];
 
 	r->pitch = r->row = r->hi - r->lo;
 	r->rows = 1;
 	r->stride = r->width;
+	r->loose = false;
 	if (!b->ndims)
 		return true;
 	if (b->ndims == 1 || (b->ndims == 2 && b->len + b->dim[0].coef * b->dim[0].n <=
@@ -1891,23 +1932,9 @@ static bool shape_box(const struct box *b, struct krt_flow_range *r)
 		r->rows = b->dim[b->ndims - 1].n + 1;
 		return true;
 	}
-	/* The rows of the largest gaps. */
-	for (uint32_t i = 0; i < b->ndims; i++) {
-		uint64_t row = b->len, pitch = 0, rows = 1;
-
-		for (uint32_t k = 0; k < i; k++)
-			row += b->dim[k].coef * b->dim[k].n;
-		for (uint32_t k = i; k < b->ndims; k++)
-			pitch = gcd(pitch, b->dim[k].coef);
-		for (uint32_t k = i; k < b->ndims; k++)
-			rows += b->dim[k].coef / pitch * b->dim[k].n;
-		if (row > pitch || (double)row / (double)pitch >= sparse)
-			continue;
-		sparse = (double)row / (double)pitch;
-		r->row = row;
-		r->pitch = pitch;
-		r->rows = rows;
-	}
+	for (uint32_t i = 0; i < b->ndims; i++)
+		step[i] = (struct step){ .m = b->dim[i].coef, .n = b->dim[i].n };
+	sparsest(step, b->ndims, b->len, r);
 	return false;
 }
 
@@ -1940,6 +1967,8 @@ static void many(const struct ev *e, const struct boxes *all, const struct krt_f
 		if (old->width && !old->whole && same_place(old, &r) && old->lo == r.lo &&
 		    old->hi == r.hi)
 			r = *old;
+		else
+			r.loose = true;
 		fn(user, &r);
 	}
 }

@@ -388,6 +388,40 @@ Test(flow, negative_step)
 	drop(&k);
 }
 
+Test(flow, boxes)
+{
+	/* p[z * 4096 + y * 256 + x], of which two of three rounds of z are the kernel's and data decide */
+	struct kernel k = make(
+		".visible .entry k(.param .u64 y, .param .u64 x, .param .u32 d)\n{\n" REGS
+		"ld.param.u64 %rd1, [y]; ld.param.u64 %rd2, [x]; ld.param.u32 %r5, [d];\n"
+		"mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %ctaid.x;\n"
+		"ld.global.u32 %r6, [%rd2]; setp.eq.u32 %p1, %r6, 0; @%p1 bra END;\n"
+		"LOOP: setp.ge.u32 %p2, %r3, %r5; @%p2 bra END;\n"
+		"shl.b32 %r7, %r3, 12; mad.lo.u32 %r7, %r2, 256, %r7; mad.lo.u32 %r7, %r1, 4, %r7;\n"
+		"cvt.u64.u32 %rd3, %r7; add.s64 %rd3, %rd1, %rd3; st.global.u32 [%rd3], %r6;\n"
+		"add.s32 %r3, %r3, 2; bra LOOP; END: ret;\n}\n");
+	struct got *g = eval(&k, 2, 1, 16, 4, (struct words){{A, B, 5}});
+	const struct krt_flow_range *r = only(g, KRT_FLOW_WRITE);
+
+	IS(r, A, A + 4 * 4096 + 3 * 256 + 64, false);
+	cr_assert(r->pitch == 4096 && r->row == 3 * 256 + 64);
+	cr_assert(r->stride == 256 && r->width == 64 && !r->loose);
+	drop(&k);
+	/* four bytes, gaps between them, and rows of rows: more than can be shown */
+	k = make(".visible .entry k(.param .u64 y, .param .u64 x)\n{\n" REGS
+		 "ld.param.u64 %rd1, [y]; ld.param.u64 %rd2, [x];\n"
+		 "mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %ctaid.x;\n"
+		 "ld.global.u32 %r6, [%rd2]; setp.eq.u32 %p1, %r6, 0; @%p1 bra END;\n"
+		 "shl.b32 %r7, %r3, 12; mad.lo.u32 %r7, %r2, 256, %r7; mad.lo.u32 %r7, %r1, 16, %r7;\n"
+		 "cvt.u64.u32 %rd3, %r7; add.s64 %rd3, %rd1, %rd3; st.global.u32 [%rd3], %r6;\n"
+		 "END: ret;\n}\n");
+	g = eval(&k, 3, 1, 4, 4, (struct words){{A, B}});
+	r = only(g, KRT_FLOW_WRITE);
+	IS(r, A, A + 2 * 4096 + 3 * 256 + 3 * 16 + 4, false);
+	cr_assert(r->loose);
+	drop(&k);
+}
+
 Test(flow, bits)
 {
 	/* an address whose bits are turned stays a multiple of what it was; as does one with bits set */
