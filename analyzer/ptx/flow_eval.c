@@ -8,6 +8,10 @@
  * widens it asks for a window, and gets everything when it does not fit.  All
  * arithmetic is exact or gives up (V_TOP).  A module variable's address is a
  * number beyond all real ones; nothing but additions may be done with it.
+ *
+ * First the launch as a whole, which gives each access a hull and, where a closed
+ * form shows it, that all of it is touched.  What is left is looked at in pieces
+ * (flow_piece.c).
  */
 #include "flow_prog.h"
 #include "../pattern.h"
@@ -1832,8 +1836,8 @@ static bool attribute(const struct krt_kernel_flow *f, const struct ev *e, const
 }
 
 /* Whose bytes [lo, hi) are, of which access a is. */
-static enum place place_of(const struct krt_kernel_flow *f, const struct ev *e, const struct pacc *a,
-			   int64_t lo, int64_t hi, struct krt_flow_range *r)
+static enum place place_of(const struct krt_kernel_flow *f, const struct ev *e,
+			   const struct pacc *a, int64_t lo, int64_t hi, struct krt_flow_range *r)
 {
 	*r = (struct krt_flow_range){
 		.site = a->site, .kind = a->kind, .width = a->width, .slot = KRT_FLOW_NO_SLOT};
@@ -2020,13 +2024,13 @@ static void in_pieces(const struct krt_kernel_flow *f, struct ev *e, krt_flow_fn
 			many(e, &all, &where[i], where, fn, user);
 		for (uint32_t k = 0; k < one.n; k++) {
 			struct box *b = &one.b[k];
+			int64_t end = b->at + (int64_t)flow_box_reach(b);
 			struct krt_flow_range r;
 
 			if (one.n > MAX_SHOWN && (b->ndims > 1 || shown == MAX_SHOWN))
 				continue;
 			acc = b->acc;
-			if (place_of(f, e, &p->accs[acc], b->at, b->at + (int64_t)flow_box_reach(b), &r) !=
-				    PLACE_FOUND ||
+			if (place_of(f, e, &p->accs[acc], b->at, end, &r) != PLACE_FOUND ||
 			    !same_place(&r, &where[i])) {
 				/* Of several pointers that lie in there: the one that was found. */
 				uint64_t off = r.lo;

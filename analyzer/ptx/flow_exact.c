@@ -210,7 +210,8 @@ static uint32_t split_zero(struct exact *x, uint32_t n, struct node *node)
 	one = (struct node){ .op = N_PAND, .w = 1, .a = s[0], .b = s[1], .c = NONE };
 	n = flow_node(g, one);
 	if (node->imm == C_NE)
-		n = flow_node(g, (struct node){ .op = N_PNOT, .w = 1, .a = n, .b = NONE, .c = NONE });
+		n = flow_node(g, (struct node){
+					 .op = N_PNOT, .w = 1, .a = n, .b = NONE, .c = NONE });
 	*node = *NODE(g, n);
 	return n;
 }
