@@ -191,10 +191,11 @@ static void one_round(unsigned number)
 	struct op o[MOST];
 	char name[2][16];
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++)
 		snprintf(name[i], sizeof(name[i]), "%c%u", "xy"[i], number);
-		buf[i] = device_u32(name[i], N);
-	}
+	/* call stacks of their own for these too */
+	buf[0] = device_u32(name[0], N);
+	buf[1] = device_u32(name[1], N);
 	CU(cuCtxSynchronize());
 	for (unsigned n = 0; n < ops; n++) {
 		unsigned on = roll(STREAMS), from = roll(STREAMS);
