@@ -351,6 +351,7 @@ static const struct eval *evaluate(struct krt_engine *e, struct krt_insight *i,
 	bytes = v->len + v->n * sizeof(*v->range);
 	i->bytes += bytes;
 	e->insights.bytes += bytes;
+	make_room(e); /* i was used last: it stays */
 	return e->heap.failed ? NULL : v;
 }
 
