@@ -27,6 +27,7 @@
 
 struct krt_variable {
 	uint64_t addr;
+	uint64_t told;   /* its address, where that was told without its size (cudart asks so); else 0 */
 	uint32_t serial; /* of the memory: another one there is not this variable */
 	uint32_t len;	 /* of the key */
 	UT_hash_handle hh;
@@ -69,20 +70,21 @@ static struct krt_mem *memory_of(struct krt_engine *e, const struct krt_variable
 	return m && m->serial == v->serial ? m : NULL;
 }
 
-/* NULL, or its memory lives. */
+/* NULL, or its memory lives, or its size is not known yet. */
 static struct krt_variable *find(struct krt_engine *e, struct krt_loaded *l, const struct key *k)
 {
 	struct krt_variable *v;
 
 	HASH_FIND(hh, l->variables, k->bytes, k->len, v);
-	if (!v || memory_of(e, v))
+	if (!v || v->told || memory_of(e, v))
 		return v;
 	drop(e, l, v);
 	return NULL;
 }
 
+/* m NULL: at `told`, of a size that is not known. */
 static void keep(struct krt_engine *e, struct krt_loaded *l, const struct key *k,
-		 const struct krt_mem *m)
+		 const struct krt_mem *m, uint64_t told)
 {
 	struct krt_heap *heap = &e->heap;
 	struct krt_variable *v = find(e, l, k);
@@ -102,8 +104,9 @@ static void keep(struct krt_engine *e, struct krt_loaded *l, const struct key *k
 		}
 		e->nvariables++;
 	}
-	v->addr = m->node.key;
-	v->serial = m->serial;
+	v->addr = m ? m->node.key : 0;
+	v->serial = m ? m->serial : 0;
+	v->told = told;
 }
 
 /*
@@ -161,7 +164,7 @@ struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info 
 	struct krt_loaded *l = krt_loaded_of(e, k);
 	size_t len = strnlen(g->name, KRT_VARIABLE_NAME + 1);
 	struct krt_variable *v = NULL;
-	uint64_t room = (g->size + 511) & ~255ull;
+	uint64_t room = (g->size + 511) & ~255ull, at;
 	struct krt_mem *m;
 	struct key key;
 
@@ -195,15 +198,17 @@ struct krt_mem *krt_variable(struct krt_engine *e, const struct krt_kernel_info 
 		return NULL;
 	if (!e->variable_next)
 		e->variable_next = FIRST;
-	if (room > LAST - e->variable_next)
+	at = v ? v->told : 0;
+	if (!at && room > LAST - e->variable_next)
 		return NULL;
-	m = add(e, l, e->variable_next, g->size, g->managed ? KRT_MEM_MANAGED : KRT_MEM_GLOBAL, NULL,
+	m = add(e, l, at ? at : e->variable_next, g->size, g->managed ? KRT_MEM_MANAGED : KRT_MEM_GLOBAL, NULL,
 		g->name, len);
 	if (!m)
 		return NULL;
-	e->variable_next += room;
+	if (!at)
+		e->variable_next += room;
 	m->ctx = ctx;
-	keep(e, l, &key, m);
+	keep(e, l, &key, m, 0);
 	return m;
 }
 
@@ -239,11 +244,11 @@ void krt_variable_told(struct krt_engine *e, const struct krt_call *c)
 	size_t len = c->string.data ? strnlen(c->string.data, c->string.len) : 0;
 	uint64_t handle = l ? l->handle : c->module;
 	struct krt_variable *v = NULL;
+	uint64_t size = c->out_size;
 	struct key key = {0};
 
 	/* asked for again and again: one allocation with the module's life */
-	if (!c->out_addr || !c->out_size ||
-	    (m && m->variable && m->handle == handle && m->size == c->out_size))
+	if (!c->out_addr || (m && m->variable && m->handle == handle && (!size || m->size == size)))
 		return;
 	if (l && make_key(&key, ANYWHERE, c->string.data, len)) {
 		v = find(e, l, &key);
@@ -253,9 +258,16 @@ void krt_variable_told(struct krt_engine *e, const struct krt_call *c)
 		}
 		old = v ? memory_of(e, v) : NULL;
 	}
-	if (old && c->out_addr < old->node.key + old->size && old->node.key < c->out_addr + c->out_size)
+	if (!size && old)
+		size = old->size;
+	if (!size) { /* a kernel that uses it may tell */
+		if (key.len)
+			keep(e, l, &key, NULL, c->out_addr);
+		return;
+	}
+	if (old && c->out_addr < old->node.key + old->size && old->node.key < c->out_addr + size)
 		old = NULL; /* it ends below: something told a wrong size */
-	m = add(e, l, c->out_addr, c->out_size, old ? old->kind : KRT_MEM_GLOBAL, old,
+	m = add(e, l, c->out_addr, size, old ? old->kind : KRT_MEM_GLOBAL, old,
 		c->string.data, len);
 	if (!m)
 		return;
@@ -264,7 +276,7 @@ void krt_variable_told(struct krt_engine *e, const struct krt_call *c)
 	if (old)
 		old->alias = true;
 	if (key.len)
-		keep(e, l, &key, m);
+		keep(e, l, &key, m, 0);
 }
 
 void krt_variables_drop(struct krt_engine *e, struct krt_loaded *l)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A module is unloaded while one of its kernels still writes a variable of it.
- * EXPECT: KRT-FREE-IN-USE warning likely both count=1
+ * EXPECT: KRT-FREE-IN-USE warning likely documented count=1
  * MENTIONS: KRT-FREE-IN-USE "ends variable "
  * EXPECT-FIXED: none
  * SIM-ONLY: a driver may take away the code under the kernel

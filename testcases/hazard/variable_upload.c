@@ -2,7 +2,7 @@
 /*
  * A constant is replaced for the next round while a kernel of this round reads it:
  * cudaMemcpyToSymbolAsync on another stream.  The address is asked for after the
- * kernel was launched.
+ * kernel was launched, and not the size: so does cudart.
  * EXPECT: KRT-RACE-WAR error certain both count=1
  * MENTIONS: KRT-RACE-WAR "+0x0..+0x4 of variable "
  * EXPECT-FIXED: none
@@ -23,7 +23,7 @@ int main(void)
 
 	h[0] = 7;
 	VARIABLE_P(k.scaled, a, out, SLOW);
-	scale = variable_address(&k, "scale");
+	CU(cuModuleGetGlobal(&scale, NULL, k.module, "scale"));
 #ifdef FIXED
 	CU(cuEventRecord(e, a));
 	CU(cuStreamWaitEvent(b, e, 0));

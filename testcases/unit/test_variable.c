@@ -147,6 +147,20 @@ Test(variable, an_address_leads_to_the_same_memory)
 	cr_assert_null(of(0x10, 0xc0, VAR("z")));
 	told(KRT_API_cuModuleGetGlobal_v2, 0x10, "z", DEV + 128, 12);
 	cr_assert_eq(of(0x10, 0xc0, VAR("z"))->size, 12);
+	/* the size not asked for, as cudart does: a kernel tells it, before or after */
+	a = of(0x10, 0xc0, VAR("before", .size = 16));
+	told(KRT_API_cuModuleGetGlobal_v2, 0x10, "before", DEV + 256, 0);
+	m = krt_mem_at(&w.e->mem, DEV + 271);
+	cr_assert_not_null(m);
+	cr_assert_eq(m->space, a->space);
+	cr_assert_null(krt_mem_at(&w.e->mem, DEV + 272));
+	told(KRT_API_cuModuleGetGlobal_v2, 0x10, "after", DEV + 512, 0);
+	cr_assert_null(krt_mem_at(&w.e->mem, DEV + 512));
+	b = of(0x10, 0xc0, VAR("after", .size = 16));
+	cr_assert_eq(b->node.key, DEV + 512);
+	cr_assert_eq(krt_mem_at(&w.e->mem, DEV + 527), b);
+	told(KRT_API_cuModuleGetGlobal_v2, 0x10, "after", DEV + 512, 0);
+	cr_assert_eq(krt_mem_at(&w.e->mem, DEV + 512), b);
 	call(&w, cuModuleUnload, A(0x10));
 	cr_assert_eq(live(), 0);
 	cr_assert_eq(w.e->nvariables, 0);
