@@ -252,7 +252,7 @@ static bool offset(struct parser *p, bool *computed, uint32_t *off)
 		if (!expr(p))
 			return false;
 		p->depth--;
-		return symbol(p, ')') || fail(p, ") is expected, not %s", here(p, buf));
+		return symbol(p, ')') || fail(p, "\")\" is expected, not %s", here(p, buf));
 	}
 	if (!integer(p, &v))
 		return false;
@@ -292,7 +292,7 @@ static bool expect(struct parser *p, char c)
 {
 	char buf[32];
 
-	return symbol(p, c) || fail(p, "%c is expected, not %s", c, here(p, buf));
+	return symbol(p, c) || fail(p, "\"%c\" is expected, not %s", c, here(p, buf));
 }
 
 /* $X of the pattern. */
@@ -435,7 +435,7 @@ static bool factor(struct parser *p)
 	if (identifier(p, &s, &n))
 		return named(p, s, n);
 	if (at_end(p) || !digit(*p->p))
-		return fail(p, "a number, argN, gridx..z, blockx..z or ( is expected, not %s",
+		return fail(p, "a number, argN, gridx..z, blockx..z or \"(\" is expected, not %s",
 			    here(p, buf));
 	i.op = KRT_K_VALUE;
 	return integer(p, &i.value) && emit(p, i);
@@ -530,7 +530,7 @@ static bool range(struct parser *p, struct krt_k_prog *from, struct krt_k_prog *
 	if (!expression(p, to))
 		return false;
 	return symbol(p, ')') ||
-	       fail(p, "a range is [FROM, TO): ) is expected, not %s", here(p, buf));
+	       fail(p, "a range is [FROM, TO): \")\" is expected, not %s", here(p, buf));
 }
 
 /* VAR in FROM..TO */
@@ -549,7 +549,7 @@ static bool loop(struct parser *p, struct krt_k_prog *from, struct krt_k_prog *t
 	if (!expression(p, from))
 		return false;
 	if (!symbol(p, '.') || !symbol(p, '.'))
-		return fail(p, ".. is expected, not %s", here(p, buf));
+		return fail(p, "\"..\" is expected, not %s", here(p, buf));
 	if (!expression(p, to))
 		return false;
 	*var = (uint16_t)p->nvars;
@@ -689,13 +689,13 @@ static bool body(struct parser *p, struct krt_k_line *l, unsigned s, unsigned nv
 	char buf[32];
 
 	if (!symbol(p, '{'))
-		return fail(p, "{ is expected, not %s", here(p, buf));
+		return fail(p, "\"{\" is expected, not %s", here(p, buf));
 	if (++p->blocks > KRT_K_BLOCKS)
 		return fail(p, "more than %u blocks in each other", KRT_K_BLOCKS);
 	if (!clauses(p, l, true))
 		return false;
 	if (!symbol(p, '}'))
-		return fail(p, "} is expected, not %s", here(p, buf));
+		return fail(p, "\"}\" is expected, not %s", here(p, buf));
 	p->blocks--;
 	p->nvars = nvars;
 	p->stmt[s].end = (uint16_t)p->nstmt;
@@ -853,7 +853,7 @@ static bool line_of(struct parser *p, struct krt_k_line *l)
 	if (symbol(p, '(') && !layout_of(p, l))
 		return false;
 	if (!symbol(p, ':'))
-		return fail(p, ": is expected behind the name, not %s", here(p, buf));
+		return fail(p, "\":\" is expected behind the name, not %s", here(p, buf));
 	lines(p);
 	if (!clauses(p, l, false))
 		return false;
@@ -992,7 +992,7 @@ static bool functor(struct parser *p, struct krt_kernels_file *f)
 			return false;
 		d->n++;
 	} while (symbol(p, ','));
-	return symbol(p, ')') || fail(p, ") is expected, not %s", here(p, buf));
+	return symbol(p, ')') || fail(p, "\")\" is expected, not %s", here(p, buf));
 }
 
 /* size "TYPE", ...: BYTES */

@@ -275,7 +275,7 @@ Test(kernels, messages)
 		{"kernel :ignore", "f.kernels:1: kernel: a name is expected, not \":ignore\""},
 		{"kernel \"f: ignore\n", "f.kernels:1: kernel: the name lacks its closing quote"},
 		{"kernel f ignore",
-		 "f.kernels:1: kernel f: : is expected behind the name, not \"ignore\""},
+		 "f.kernels:1: kernel f: \":\" is expected behind the name, not \"ignore\""},
 		{"kernel f:",
 		 "f.kernels:1: kernel f: \"arg N read|write|atomic\" or \"ignore\" is expected, "
 		 "not the end of the line"},
@@ -292,15 +292,15 @@ Test(kernels, messages)
 		{"kernel f: arg 0",
 		 "f.kernels:1: arg 0: read, write or atomic is expected, not the end of the line"},
 		{"kernel f: arg 0 read [0, 4]",
-		 "f.kernels:1: arg 0: a range is [FROM, TO): ) is expected, not \"]\""},
+		 "f.kernels:1: arg 0: a range is [FROM, TO): \")\" is expected, not \"]\""},
 		{"kernel f: arg 0 read [0 4)",
 		 "f.kernels:1: arg 0: a range is [FROM, TO): a comma is expected, "
 		 "not \"4)\""},
 		{"kernel f: arg 0 read [0, 4*)",
-		 "f.kernels:1: arg 0: a number, argN, gridx..z, blockx..z or ( is "
+		 "f.kernels:1: arg 0: a number, argN, gridx..z, blockx..z or \"(\" is "
 		 "expected, not \")\""},
 		{"kernel f: arg 0 read [0, (4)",
-		 "f.kernels:1: arg 0: a range is [FROM, TO): ) is expected, not "
+		 "f.kernels:1: arg 0: a range is [FROM, TO): \")\" is expected, not "
 		 "the end of the line"},
 		{"kernel f: arg 0 read [0, 4K)",
 		 "f.kernels:1: arg 0: a number is expected, not \"K)\""},
