@@ -251,8 +251,8 @@ static void flow(const struct krt_known_kernel *k)
 		line(label, "nothing: the text was not understood");
 	if (!k->has_flow)
 		return;
-	line(label, "of %u accesses to memory in the code the address of %u is understood", f->accesses,
-	     f->ranged);
+	line(label, "%u access%s to memory in the code, %u with an address that is understood",
+	     f->accesses, f->accesses == 1 ? "" : "es", f->ranged);
 	for (uint32_t i = 0; i < f->nslots; i++) {
 		const struct krt_flow_slot *s = &f->slots[i];
 
