@@ -93,15 +93,16 @@ static char *where(struct krt_known *k, struct krt_engine *e, const struct krt_k
 		base = b->node.key;
 	else if (m && !a->mem)
 		base = m->node.key;
+	if (a->len && a->width && a->width < a->stride)
+		put(text, sizeof(text), "pieces of %" PRIu64 " bytes, %" PRIu64 " apart, in ", a->width,
+		    a->stride);
+	if (a->len && a->rows > 1)
+		put(text, sizeof(text), "rows of %" PRIu64 " bytes, %" PRIu64 " apart, in ", a->len,
+		    a->pitch);
 	if (!a->len)
 		put(text, sizeof(text), "from +%" PRIu64 " on", a->addr - base);
 	else
 		put(text, sizeof(text), "[+%" PRIu64 ", +%" PRIu64 ")", from - base, end - base);
-	if (a->len && a->rows > 1)
-		put(text, sizeof(text), ", rows of %" PRIu64 " bytes, %" PRIu64 " apart", a->len, a->pitch);
-	if (a->len && a->width && a->width < a->stride)
-		put(text, sizeof(text), ", pieces of %" PRIu64 " bytes, %" PRIu64 " apart", a->width,
-		    a->stride);
 	if (b) {
 		const char *called = krt_name_at(&e->mem, a->addr);
 
@@ -123,6 +124,8 @@ static char *where(struct krt_known *k, struct krt_engine *e, const struct krt_k
 	} else {
 		put(text, sizeof(text), " of 0x%" PRIx64 ", in no memory that is known", a->addr);
 	}
+	if (a->loaded)
+		put(text, sizeof(text), ", by a pointer that lies in memory");
 	return copy_text(k, text);
 }
 

@@ -291,6 +291,9 @@ echo 'kernel *Li0*: arg 0 may read, arg 1 may write [0, 64)' >line.kernels
 t 'explain-kernel: what may be accessed' 0 explain --kernels=line.kernels 'apply<float, 0>' kernels.krt
 prints '^    arg 0  *read  *nothing outside \[+0, +16384) of device buffer "a" '
 prints '^    arg 1  *write  *some bytes of \[+0, +64) of device buffer "b" '
+echo 'kernel *Li0*: arg 0 read [0, 4) each d in 0..1 (4 by 256)' >line.kernels
+t 'explain-kernel: pieces' 0 explain --kernels=line.kernels 'apply<float, 0>' kernels.krt
+prints '^    arg 0  *read  *every byte of pieces of 4 bytes, 256 apart, in \[+0, +772) of device buffer "a" '
 damaged() { rm -rf d.krt; cp -r kernels.krt d.krt; }
 damaged; truncate -s 100 d.krt/*.proc
 t 'explain-kernel: a damaged trace' 125 explain apply d.krt; says 'too short'; count err . 1
@@ -302,6 +305,9 @@ prints '^    arg 1  *write  *every byte of \[+0, +16384) of device buffer "b" '
 t 'record: a struct and a variable' 0 "$krtsan" record --sim -o kernels.krt -- "$kernels" structs
 t 'explain-kernel: words of a struct' 0 explain work kernels.krt; prints '^  *arg 0.16: write$'
 prints '^    arg 0.16  *write  *every byte of \[+0, +16384) of device buffer "b" '
+t 'record: a table' 0 "$krtsan" record --sim -o kernels.krt -- "$kernels" tables
+t 'explain-kernel: behind a table' 0 explain '*' kernels.krt
+prints '^    arg 0  *write  *from +0 on of device buffer "c" .*, by a pointer that lies in memory  (ptx-role)$'
 t 'record: a variable' 0 "$krtsan" record --sim -o kernels.krt -- "$kernels" variables
 t 'explain-kernel: a variable' 0 explain set_table kernels.krt; prints '^  *variable table, 16384 bytes: write$'
 prints '^  *write  *every byte of \[+0, +4096) of variable "table"'
