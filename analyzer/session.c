@@ -303,7 +303,9 @@ struct krt_report *krt_session_report(struct krt_session *s)
 	/* A misspelt kernel would leave its accesses unknown without a word. */
 	for (const struct krt_kernels_line *l = NULL;
 	     s->kernels && (l = krt_kernels_unused(s->kernels, l));)
-		fprintf(stderr, "krtsan: kernels: %s:%u: fits no kernel that was launched\n",
+		fprintf(stderr,
+			"krtsan: kernels: %s:%u: fits no kernel that was launched (or an earlier "
+			"line fits it)\n",
 			krt_kernels_source(l), krt_kernels_number(l));
 	for (unsigned i = 0; s->torch && i < s->nproc; i++)
 		if (s->proc[i].torch && s->proc[i].allocated && !s->proc[i].told)
