@@ -545,7 +545,8 @@ static void file_access(void *user, const struct krt_kernels_access *f)
 						      : f->sure,
 				      .param = f->arg,
 				      .offset = f->offset};
-	struct extent x;
+	struct extent x = {0, UINT64_MAX};
+	uint64_t end;
 
 	t->ask->vague |= !f->len || f->loose;
 	if (!f->len) {
@@ -558,15 +559,22 @@ static void file_access(void *user, const struct krt_kernels_access *f)
 	    __builtin_add_overflow(a.end, f->len, &a.end) ||
 	    __builtin_add_overflow(a.end, f->addr, &a.end))
 		a.end = UINT64_MAX;
-	/* what surely happens is taken as it is; a limit ends where what it is in does */
-	if (a.sure != KRT_SURE_ALL) {
-		x = extent_of(t, is_memory(t, a.base) ? a.base : a.addr, false);
-		a.from = a.from > x.from ? a.from : x.from;
-		a.end = a.end < x.end ? a.end : x.end;
-		if (f->rows <= 1 && f->stride <= f->width && a.from < a.end) {
-			a.addr = a.from;
-			a.len = a.pitch = a.end - a.from;
-		}
+	/* where the pointer leads nowhere, a limit ends where what it is in does */
+	if (is_memory(t, a.base))
+		x = extent_of(t, a.base, false);
+	else if (a.sure != KRT_SURE_ALL)
+		x = extent_of(t, a.addr, false);
+	end = a.end;
+	a.from = a.from > x.from ? a.from : x.from;
+	a.end = a.end < x.end ? a.end : x.end;
+	/* no kernel reaches beyond its memory: the line is wrong here, and little is sure */
+	if (a.sure == KRT_SURE_ALL && (a.from != f->addr || a.end != end)) {
+		a.sure = KRT_SURE_WITHIN;
+		t->ask->vague = true;
+	}
+	if (f->rows <= 1 && f->stride <= f->width && a.from < a.end) {
+		a.addr = a.from;
+		a.len = a.pitch = a.end - a.from;
 	}
 	for (unsigned bit = KRT_ACC_READ; a.from < a.end && bit <= KRT_ACC_ATOMIC; bit <<= 1)
 		if (f->role & bit) {
