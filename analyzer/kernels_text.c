@@ -166,15 +166,23 @@ static bool integer(struct parser *p, uint64_t *v)
 	return true;
 }
 
-/* Behind a comma, a colon or a brace the line may go on below. */
+/* Behind a comma, a colon or a brace the line may go on below, unless the text ends. */
 static void lines(struct parser *p)
 {
-	for (;;) {
-		skip(p);
-		if (p->p == p->end || *p->p != '\n')
-			return;
+	const char *from;
+	unsigned at;
+
+	skip(p);
+	from = p->p;
+	at = p->line;
+	while (p->p < p->end && *p->p == '\n') {
 		p->p++;
 		p->line++;
+		skip(p);
+	}
+	if (p->p == p->end) {
+		p->p = from;
+		p->line = at;
 	}
 }
 

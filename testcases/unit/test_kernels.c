@@ -322,6 +322,15 @@ Test(kernels, messages)
 		{"kernel f: ignore\nkernel g: arg 0 \\\n\\\n red",
 		 "f.kernels:4: arg 0: read, write or atomic is "
 		 "expected, not \"red\""},
+		/* what goes on below and does not: where it should have */
+		{"\nkernel f:\n",
+		 "f.kernels:2: kernel f: \"arg N read|write|atomic\" or \"ignore\" is expected, "
+		 "not the end of the line"},
+		{"kernel f: arg 0 read,  # more\n\n# none\n",
+		 "f.kernels:1: arg 0: \"arg N read|write|atomic\" or \"ignore\" is expected, "
+		 "not the end of the line"},
+		{"names s:\n\n", "f.kernels:1: names: a word is missing"},
+		{"table t: 1,\n", "f.kernels:1: table: a number is expected, not the end of the line"},
 	};
 
 	for (unsigned i = 0; i < sizeof(m) / sizeof(*m); i++) {
