@@ -171,6 +171,21 @@ const struct krt_kernels_line *krt_kernels_unused(const struct krt_kernels_file 
 	return l ? &l->plain : NULL;
 }
 
+const struct krt_kernels_line *krt_kernels_useless(const struct krt_kernels_file *f,
+						   const struct krt_kernels_line *after,
+						   uint64_t *launches, const char **why)
+{
+	const struct krt_k_line *l = after ? after->line->next : f->first;
+
+	while (l && (!l->nuseless || l->source->shipped))
+		l = l->next;
+	if (!l)
+		return NULL;
+	*launches = l->nuseless;
+	*why = l->useless;
+	return &l->plain;
+}
+
 unsigned krt_kernels_number(const struct krt_kernels_line *x)
 {
 	return x->line->number;
@@ -806,11 +821,17 @@ enum krt_kernels_result krt_kernels_eval(const struct krt_kernels_line *x,
 					 const struct krt_kernels_launch *launch,
 					 krt_kernels_fn *fn, void *user)
 {
+	const char *why;
+
 	if (!x->line->n && !x->line->ignore)
 		return KRT_KERNELS_SILENT;
 	/* twice: all or nothing */
-	if (run(x, launch, NULL, NULL))
+	why = run(x, launch, NULL, NULL);
+	if (why) {
+		if (!x->line->nuseless++)
+			x->line->useless = why;
 		return KRT_KERNELS_USELESS;
+	}
 	run(x, launch, fn, user);
 	return KRT_KERNELS_DECLARED;
 }

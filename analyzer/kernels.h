@@ -148,6 +148,13 @@ const char *krt_kernels_source(const struct krt_kernels_line *line);
 const struct krt_kernels_line *krt_kernels_unused(const struct krt_kernels_file *f,
 						  const struct krt_kernels_line *after);
 /*
+ * The same of lines that eval() found USELESS: for how many launches, and why at the
+ * first of them.
+ */
+const struct krt_kernels_line *krt_kernels_useless(const struct krt_kernels_file *f,
+						   const struct krt_kernels_line *after,
+						   uint64_t *launches, const char **why);
+/*
  * What the line says of one launch: fn for each access, unless USELESS, then for
  * none.  A pointer of 0 and an empty range are no access.
  */

@@ -176,7 +176,7 @@ struct krt_k_line;
 
 /* A line, or what it is for one kernel. */
 struct krt_kernels_line {
-	const struct krt_k_line *line;
+	struct krt_k_line *line;
 	struct krt_k_capture *capture; /* of its pattern, NULL: it has none */
 };
 
@@ -186,6 +186,8 @@ struct krt_k_line {
 	const struct krt_k_source *source;
 	unsigned number;
 	bool found, synchronises, atomic_ok, ignore, vague;
+	uint64_t nuseless;   /* launches of which it says nothing */
+	const char *useless; /* why, at the first */
 	struct krt_k_pattern pattern;
 	int nlayout; /* -1: any */
 	bool layout_more;

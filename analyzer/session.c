@@ -291,6 +291,8 @@ static int by_start(const void *a, const void *b)
 struct krt_report *krt_session_report(struct krt_session *s)
 {
 	struct krt_report *r = krt_report_new();
+	uint64_t launches;
+	const char *why;
 
 	if (!r)
 		return NULL;
@@ -307,6 +309,11 @@ struct krt_report *krt_session_report(struct krt_session *s)
 			"krtsan: kernels: %s:%u: fits no kernel that was launched (or an earlier "
 			"line fits it)\n",
 			krt_kernels_source(l), krt_kernels_number(l));
+	for (const struct krt_kernels_line *l = NULL;
+	     s->kernels && (l = krt_kernels_useless(s->kernels, l, &launches, &why));)
+		fprintf(stderr, "krtsan: kernels: %s:%u: says nothing of %" PRIu64 " launch%s: %s\n",
+			krt_kernels_source(l), krt_kernels_number(l), launches,
+			launches == 1 ? "" : "es", why);
 	for (unsigned i = 0; s->torch && i < s->nproc; i++)
 		if (s->proc[i].torch && s->proc[i].allocated && !s->proc[i].told)
 			fprintf(stderr,

@@ -287,6 +287,14 @@ t 'analyze: launches by what told of them' 0 "$krtsan" analyze --fail-on=never k
 echo 'kernel *: arg 0 read, arg 1 write' >line.kernels
 t 'analyze: roles without their bytes' 0 "$krtsan" analyze --fail-on=never --kernels=line.kernels kernels.krt
 says 'kernels-file [0-9]* (0 % certain)'
+count err 'says nothing of' 0
+for l in 'arg 9 read: the kernel has fewer parameters' 'arg 0 read [100, 4): a range ends before it begins' \
+	'arg 0 read, arg 2 write: the parameter is no pointer'; do
+	echo "kernel *Li0*: ${l%%: *}" >line.kernels
+	t "analyze: a line that makes no sense: $l" 0 "$krtsan" analyze --fail-on=never --kernels=line.kernels kernels.krt
+	says "krtsan: kernels: line.kernels:1: says nothing of [1-9][0-9]* launch.*: ${l#*: }\$"
+	count err 'fits no kernel' 0
+done
 echo 'kernel *Li0*: arg 0 may read, arg 1 may write [0, 64)' >line.kernels
 t 'explain-kernel: what may be accessed' 0 explain --kernels=line.kernels 'apply<float, 0>' kernels.krt
 prints '^    arg 0  *read  *nothing outside \[+0, +16384) of device buffer "a" '

@@ -232,6 +232,8 @@ Test(kernels, useless)
 	};
 	const struct krt_kernels_line *line;
 	struct krt_kernels_file *f;
+	uint64_t launches;
+	const char *why;
 
 	for (unsigned i = 0; i < sizeof(u) / sizeof(*u); i++) {
 		char text[160];
@@ -244,6 +246,19 @@ Test(kernels, useless)
 				 u[i].why, "%s", text);
 		krt_kernels_free(f);
 	}
+	/* the file remembers of how many launches a line said nothing, and why at first */
+	f = parse("kernel f: arg 1 read\nkernel *: arg 9 read");
+	krt_kernels_match(f, "f", &t.l, collect, NULL);
+	cr_assert_null(krt_kernels_useless(f, NULL, &launches, &why));
+	for (unsigned i = 0; i < 3; i++)
+		krt_kernels_match(f, "g", &t.l, collect, NULL);
+	line = krt_kernels_useless(f, NULL, &launches, &why);
+	cr_assert_not_null(line);
+	cr_assert_eq(krt_kernels_number(line), 2);
+	cr_assert_eq(launches, 3);
+	cr_assert_str_eq(why, "the kernel has fewer parameters");
+	cr_assert_null(krt_kernels_useless(f, line, &launches, &why));
+	krt_kernels_free(f);
 	/* an empty range is no access; layouts that are unknown or lie */
 	cr_assert_eq(match("kernel f: arg 1 write [4, 4)", "f"), KRT_KERNELS_DECLARED);
 	cr_assert_eq(t.n, 0);
