@@ -13,6 +13,7 @@
 #include "../interposer/api.h"
 #include "../reports/report.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,6 +61,16 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 	s->cfg.images = s->images;
 	s->cfg.hot_min = (unsigned)o->hot_min;
 	s->cfg.possible_max = (unsigned)o->possible_max;
+	if (*o->ptx_path) {
+		DIR *d = opendir(o->ptx_path);
+
+		if (!d) {
+			snprintf(err, errlen, "ptx_path: %s: cannot be opened: %s", o->ptx_path,
+				 strerror(errno));
+			goto fail;
+		}
+		closedir(d);
+	}
 	if (*o->kernels) {
 		char why[384];
 

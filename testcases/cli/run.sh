@@ -102,6 +102,9 @@ printf 'kernel x: arg 0 frobs\n' >bad.kernels
 t 'run: kernels file' 0 run --kernels=good.kernels -- true; says 'good.kernels:1: fits no kernel'
 t 'run: bad kernels file' 125 run --kernels=bad.kernels -- true; says 'kernels: bad.kernels:1: '
 t 'run: no kernels file' 125 run --kernels=no.kernels -- true; says 'kernels: no.kernels: '
+t 'run: no folder of PTX' 125 run --ptx-path=no.folder -- true; says 'ptx_path: no.folder: cannot be opened: No such file'
+t 'run: a file as folder of PTX' 125 run --ptx-path=good.kernels -- true; says 'ptx_path: good.kernels: cannot be opened: Not a dir'
+t 'run: folder of PTX' 0 run --ptx-path=. -- true; count err ptx_path 0
 t 'run: options end at the first word' 0 run echo --report=pdf:x; stdout_is '--report=pdf:x\n'
 
 # --- programs without CUDA ---------------------------------------------------------
@@ -302,6 +305,8 @@ prints '^    arg 1  *write  *some bytes of \[+0, +64) of device buffer "b" '
 echo 'kernel *Li0*: arg 0 read [0, 4) each d in 0..1 (4 by 256)' >line.kernels
 t 'explain-kernel: pieces' 0 explain --kernels=line.kernels 'apply<float, 0>' kernels.krt
 prints '^    arg 0  *read  *every byte of pieces of 4 bytes, 256 apart, in \[+0, +772) of device buffer "a" '
+t 'analyze: no folder of PTX' 125 "$krtsan" analyze --ptx-path=no.folder kernels.krt; says 'ptx_path: no.folder: cannot'
+t 'explain-kernel: no folder of PTX' 125 explain --ptx-path=no.folder apply kernels.krt; says 'ptx_path: no.folder: cannot'
 damaged() { rm -rf d.krt; cp -r kernels.krt d.krt; }
 damaged; truncate -s 100 d.krt/*.proc
 t 'explain-kernel: a damaged trace' 125 explain apply d.krt; says 'too short'; count err . 1
