@@ -9,4 +9,11 @@
 /* malloc'd; NULL: it is no mangled name, one of more than 64 KiB, or no memory. */
 char *krt_demangle(const char *name);
 
+#define KRT_SHORT_NAME 101 /* with its zero */
+/*
+ * A kernel's name for messages: readable, without result and parameters, and of
+ * a long one the last template arguments, or what else does not fit, as "...".
+ */
+void krt_demangle_short(const char *name, char out[KRT_SHORT_NAME]);
+
 #endif

@@ -3,6 +3,7 @@
  * Nodes of templates: what each touches, settled when it is made, with the
  * owners that its addresses have then.  See graph.h.
  */
+#include "demangle.h"
 #include "engine_int.h"
 #include "mix.h"
 #include "ptx/flow.h"
@@ -1174,9 +1175,12 @@ const char *krt_gset_text(const struct krt_engine *e, unsigned type, const struc
 	const struct krt_kernel_info *k =
 		s && s->kernel ? krt_kernel_get(&e->obj, s->kernel) : NULL;
 	const char *how = "captured by";
-	int n = snprintf(buf, len, "%s node%s%s", krt_gnode_type_name(type), k ? " " : "",
-			 k ? k->name : "");
+	char name[KRT_SHORT_NAME] = "";
+	int n;
 
+	if (k)
+		krt_demangle_short(k->name, name);
+	n = snprintf(buf, len, "%s node%s%s", krt_gnode_type_name(type), k ? " " : "", name);
 	if (!s || !s->made.seq || n < 0 || (size_t)n >= len)
 		return buf;
 	switch (krt_api[s->made.api].op) {

@@ -5,6 +5,7 @@
  * merged with what is known by rule, call stacks and origin of the buffer, or
  * becomes a new finding.  Texts are made once a finding, not once a pair.
  */
+#include "demangle.h"
 #include "engine_int.h"
 #include "mix.h"
 
@@ -339,10 +340,29 @@ static struct krt_found *found_new(struct krt_engine *e, uint64_t key)
 	return NULL;
 }
 
-static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct krt_facts *facts)
+/* "kernel NAME" as messages have it; full: the whole name, NULL: what follows the word. */
+static const char *kernel_text(const char *text, const char *full, char *buf, size_t len)
 {
+	static const char word[] = "kernel ";
+	char brief[KRT_SHORT_NAME];
+
+	if (!text || strncmp(text, word, sizeof(word) - 1))
+		return text;
+	krt_demangle_short(full ? full : text + sizeof(word) - 1, brief);
+	snprintf(buf, len, "%s%s", word, brief);
+	return buf;
+}
+
+/* Messages have kernels' readable names; keys and fingerprints hash the driver's. */
+static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct krt_facts *given)
+{
+	char cur[KRT_SHORT_NAME + 8], prev[KRT_SHORT_NAME + 8], thing[KRT_SHORT_NAME + 8];
+	struct krt_facts readable = *given, *facts = &readable;
 	struct krt_words w;
 
+	facts->cur.api = kernel_text(given->cur.api, f->current.kernel, cur, sizeof(cur));
+	facts->prev.api = kernel_text(given->prev.api, f->previous.kernel, prev, sizeof(prev));
+	facts->thing = kernel_text(given->thing, NULL, thing, sizeof(thing));
 	krt_rule_words(facts, &w);
 	f->message = take(e, w.message);
 	f->fix = take(e, w.fix);

@@ -3,6 +3,7 @@
  * The JSON report, schema/krtsan-report-1.json.  Every key is always there;
  * what is not known is null.
  */
+#include "../analyzer/demangle.h"
 #include "json.h"
 #include "report.h"
 
@@ -35,14 +36,19 @@ static void stack(struct krt_json *j, const char *key, const struct krt_stack *s
 
 static void operation(struct krt_json *j, const char *key, const struct krt_operation *o)
 {
+	char readable[KRT_SHORT_NAME];
+
 	if (!o->api) {
 		krt_json_null(j, key);
 		return;
 	}
+	if (o->kernel)
+		krt_demangle_short(o->kernel, readable);
 	krt_json_open(j, key, '{');
 	krt_json_string(j, "what", o->what);
 	krt_json_string(j, "operation", o->api);
 	krt_json_string(j, "kernel", o->kernel);
+	krt_json_string(j, "kernel_readable", o->kernel ? readable : NULL);
 	krt_json_string(j, "stream", o->stream);
 	krt_json_uint(j, "sequence", o->sequence);
 	if (o->range_len) {

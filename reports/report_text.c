@@ -3,6 +3,7 @@
  * The text report: one screen a finding, every line with the ==PID== prefix, a
  * SUMMARY line to grep for, and a last line with the verdict.
  */
+#include "../analyzer/demangle.h"
 #include "report.h"
 
 #include <inttypes.h>
@@ -218,16 +219,38 @@ static const char *known(const char *knowledge)
 	return knowledge;
 }
 
+/* An operation that is named by its kernel. */
+static bool by_kernel(const struct krt_operation *o)
+{
+	return o->kernel && !strncmp(o->api, "kernel ", 7);
+}
+
+static void api(const struct text *t, const struct krt_operation *o)
+{
+	char name[KRT_SHORT_NAME];
+
+	if (!by_kernel(o)) {
+		plain(t, o->api);
+		return;
+	}
+	krt_demangle_short(o->kernel, name);
+	fputs("kernel ", t->out);
+	plain(t, name);
+}
+
 static void operation(const struct text *t, const struct krt_operation *o)
 {
 	plain(t, what(o));
-	if (o->api && strcmp(what(o), o->api)) {
+	if (strcmp(what(o), o->api)) {
 		fputs(" by ", t->out);
-		plain(t, o->api);
+		api(t, o);
 	}
-	if (o->kernel && (!o->api || !strstr(o->api, o->kernel))) {
+	if (o->kernel && !by_kernel(o)) {
+		char name[KRT_SHORT_NAME];
+
+		krt_demangle_short(o->kernel, name);
 		fputs(" \"", t->out);
-		plain(t, o->kernel);
+		plain(t, name);
 		fputc('"', t->out);
 	}
 	if (o->stream) {
@@ -379,8 +402,10 @@ static void finding(struct text *t, const struct krt_finding *f)
 		}
 	} else if (site) {
 		frame(t, site);
+	} else if (f->current.api) {
+		api(t, &f->current);
 	} else {
-		plain(t, f->current.api ? f->current.api : krt_rules[f->rule].title);
+		plain(t, krt_rules[f->rule].title);
 	}
 	end(t);
 	begin(t);

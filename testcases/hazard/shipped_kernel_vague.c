@@ -4,6 +4,7 @@
  * writes.  Where its PTX is there that tells the bytes: two launches that write one word are
  * a certain error, on halves of one buffer they are silent.
  * EXPECT: KRT-RACE-WAW error certain both count=1
+ * MENTIONS: KRT-RACE-WAW "kernel cub::DeviceRadixSortUpsweepKernel<int> #"
  * MENTIONS: KRT-RACE-WAW "ptx-range"
  * EXPECT-FIXED: none
  */

@@ -3,6 +3,7 @@
  * The text report: what a reader must find in it, what must never be in it.
  */
 #define _GNU_SOURCE
+#include "analyzer/demangle.h"
 #include "sample_report.h"
 
 #include <criterion/criterion.h>
@@ -67,6 +68,57 @@ Test(text, a_finding_says_it_all)
 			 "(18,205 calls, 0 dropped)\n");
 	cr_assert_not(strstr(text, "KRT-PERF-SYNC-HOT"), "possible ones are only counted");
 	cr_assert(strstr(text, "1 finding below show=likely not shown"));
+	free(text);
+	krt_report_destroy(r);
+}
+
+Test(text, kernels_by_their_readable_names)
+{
+	static const struct {
+		const char *name, *brief;
+	} row[] = {
+		{"scale", "scale"},
+		{"", ""},
+		{"_Z5saxpyPKfPfmf", "saxpy"},
+		{"_Z1fIfLi4EEvPT_i", "f<float, 4>"},
+		{"__nv_static_42__1234_a_cu__Z1fIfLi4EEvPT_i", "f<float, 4>"},
+		{"_ZN12_GLOBAL__N_11kIiEEvT_", "(anonymous namespace)::k<int>"},
+		{"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEE"
+		 "St5arrayIPcLm3EEEEviT0_T1_",
+		 "at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+		 "...>"},
+	};
+	char brief[KRT_SHORT_NAME], longest[300];
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		krt_demangle_short(row[i].name, brief);
+		cr_assert_str_eq(brief, row[i].brief);
+	}
+	/* no more than fits, and no half of a character */
+	for (unsigned from = 0; from < 4; from++) {
+		memset(longest, 'a', from);
+		for (unsigned i = from; i + 2 < sizeof(longest); i += 2)
+			memcpy(longest + i, "\xc3\xa9", 3);
+		krt_demangle_short(longest, brief);
+		cr_assert_leq(strlen(brief), KRT_SHORT_NAME - 1);
+		cr_assert_str_eq(brief + strlen(brief) - 3, "...");
+		for (const char *c = brief; *c; c += krt_utf8_length(c))
+			cr_assert_gt(krt_utf8_length(c), 0);
+	}
+}
+
+Test(text, an_operation_of_a_kernel_has_its_readable_name)
+{
+	struct krt_report *r = sample_report();
+
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->finding[i].previous.api) {
+			r->finding[i].previous.api = "kernel _Z5saxpyPKfPfmf";
+			r->finding[i].previous.kernel = "_Z5saxpyPKfPfmf";
+		}
+	render(r, (struct krt_writer){ .pid = 4711 });
+	cr_assert(strstr(text, "after write by kernel saxpy on stream 2"), "%s", text);
+	cr_assert_not(strstr(text, "_Z5saxpy"));
 	free(text);
 	krt_report_destroy(r);
 }
