@@ -125,7 +125,8 @@ struct krt_flow_range {
 	uint8_t kind;      /* one KRT_FLOW_* bit */
 	bool whole;        /* not understood: anything that the slot's pointer leads to; no lo, hi */
 	bool must;         /* every byte is surely touched: of [lo, hi), of its rows, its pieces */
-	bool loose;        /* there are gaps that rows and pieces do not show, known as they are */
+	bool loose;        /* it has gaps that are not shown, none of them for data: too many
+			      for rows and pieces, or not understood */
 	uint64_t base;     /* the slot's value; 0 for a global */
 	uint64_t lo, hi;   /* addresses; of a global: offsets from its start */
 	/* Only bytes of [lo + r * pitch, lo + r * pitch + row) for 0 <= r < rows are touched; within

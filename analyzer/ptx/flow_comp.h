@@ -71,4 +71,13 @@ struct exact *flow_exact_new(struct comp *c);
 void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, uint32_t n);
 void flow_exact_end(struct exact *x, struct prog *p);
 
+/* flow_guard.c */
+struct guards;
+struct guards *flow_guards_new(struct comp *c); /* NULL: nothing is known */
+/*
+ * Is an access decided without data, and by something that the ranges do not follow?
+ * pred (NONE) and addr are nodes.
+ */
+bool flow_unfollowed(const struct guards *s, uint32_t block, uint32_t pred, uint32_t addr);
+
 #endif

@@ -773,6 +773,7 @@ void flow_ranges(struct flow *fl)
 	struct krt_flow_info *info = &fl->k->info;
 	struct vec accs = { 0 };
 	struct xacc list[MAX_GROUP];
+	struct guards *guards = NULL;
 	struct exact *x = NULL;
 	uint32_t block = NONE, nlist = 0;
 	struct prog *p;
@@ -784,6 +785,8 @@ void flow_ranges(struct flow *fl)
 		find_tests(&c);
 	if (!odd)
 		control(&c);
+	if (!odd)
+		guards = flow_guards_new(&c);
 	c.top = emit(&c, (struct pins){.op = P_TOP});
 	if (!odd)
 		x = flow_exact_new(&c);
@@ -802,6 +805,7 @@ void flow_ranges(struct flow *fl)
 			*(struct pacc *)flow_push(fl, &accs, sizeof(*pa)) = base;
 			continue;
 		}
+		base.loose = flow_unfollowed(guards, o->block, g->acc_pred[i], g->acc_node[i]);
 		ctx = g->ctx[o->block];
 		if (g->acc_pred[i] != NONE)
 			ctx = flow_ctx(g, ctx, g->acc_pred[i], false);

@@ -1883,6 +1883,7 @@ static enum place result(const struct krt_kernel_flow *f, struct ev *e, const st
 	if (w != PLACE_FOUND)
 		return w;
 	shape(e, v, r);
+	r->loose |= a->loose;
 	/* Rows start where the value does, not where it was cut. */
 	if (!hull(e, v, &first, &last) || first != lo) {
 		r->loose |= r->rows > 1 || r->stride > r->width;

@@ -69,6 +69,7 @@ struct pacc {
 	uint32_t addr;     /* slot; NO_SLOT: not understood */
 	uint32_t width;
 	uint8_t kind;
+	bool loose;        /* what it leaves out is not the data's choice, and not followed */
 	uint32_t site;     /* krt_flow_range.site */
 	uint32_t nslots, nglobals, nconds;
 	uint32_t *slots, *globals; /* what the address may come from */

@@ -477,6 +477,37 @@ static bool integer(enum ptx_type t)
 	       (k == PTX_KIND_BITS || k == PTX_KIND_UNSIGNED || k == PTX_KIND_SIGNED);
 }
 
+/*
+ * The result of an instruction that is not followed: what it is made of, where that
+ * is nothing but its operands and these are written once.
+ */
+static uint32_t opaque_of(struct build *b, const struct fop *o, unsigned w)
+{
+	const struct ptx_inst *in = o->in;
+	bool pure = !in->odd && in->nops > 1 && in->nops <= 4 && in->op != PTX_OP_ADDC &&
+		    in->op != PTX_OP_SUBC && in->op != PTX_OP_MADC &&
+		    ((in->op >= PTX_OP_ADD && in->op <= PTX_OP_PRMT) || in->op == PTX_OP_CVT);
+	uint32_t of[3] = { NONE, NONE, NONE }, n;
+
+	for (unsigned i = 1; i < in->nops && pure; i++) {
+		const struct ptx_operand *s = &in->ops[i];
+
+		if (s->kind == PTX_O_INT || s->kind == PTX_O_F32 || s->kind == PTX_O_F64)
+			continue;
+		pure = s->kind == PTX_O_REG && b->writer[o->inst->base + s->reg] != MANY;
+		if (pure)
+			of[i - 1] = get_reg(b, o->inst->base + s->reg, 64);
+	}
+	n = opaque(b, w, false);
+	if (pure) {
+		NODE(b->g, n)->pure = true;
+		NODE(b->g, n)->a = of[0];
+		NODE(b->g, n)->b = of[1];
+		NODE(b->g, n)->c = of[2];
+	}
+	return n;
+}
+
 /* The address that an operand in brackets names. */
 static uint32_t address(struct build *b, const struct fop *o, const struct ptx_operand *a)
 {
@@ -609,7 +640,7 @@ static void setp(struct build *b, const struct fop *o)
 						  .imm = c,
 						  .block = b->block});
 	} else {
-		p = opaque(b, 1, false);
+		p = opaque_of(b, o, 1);
 	}
 	np = mk(b, N_PNOT, 1, false, p, NONE, 0);
 	if (in->nops > 3) {
@@ -768,7 +799,7 @@ static uint32_t compute(struct build *b, const struct fop *o)
 		return w < 32 ? mk(b, N_EXT, 64, sign, n, NONE, w) : n;
 	case PTX_OP_POPC:
 	case PTX_OP_CLZ:
-		return opaque(b, 7, false);
+		return opaque_of(b, o, 7);
 	default:
 		return NONE;
 	}
@@ -778,6 +809,7 @@ static void translate(struct build *b, const struct fop *o)
 {
 	const struct ptx_inst *in = o->in;
 	unsigned dsts;
+	uint32_t n;
 
 	if (o->kind == FOP_COPY) {
 		set_reg(b, o->dst, get_reg(b, o->src, 64));
@@ -810,14 +842,19 @@ static void translate(struct build *b, const struct fop *o)
 	if (in->op == PTX_OP_MOV && in->nops == 2 && in->ops[0].kind == PTX_O_VEC &&
 	    in->ops[0].n == 2 && in->ntypes && in->types[0] == PTX_B64 &&
 	    in->ops[1].kind == PTX_O_REG) {
-		uint32_t n = source(b, o, &in->ops[1], 64);
-		uint32_t hi = mk(b, N_SHR, 64, false, n, mk_const(b, 32, 32), 0);
+		uint32_t hi;
+
+		n = source(b, o, &in->ops[1], 64);
+		hi = mk(b, N_SHR, 64, false, n, mk_const(b, 32, 32), 0);
 
 		write_operand(b, o, &in->ops[0].elem[0], n);
 		write_operand(b, o, &in->ops[0].elem[1], hi);
 		return;
 	}
-	write_operand(b, o, &in->ops[0], in->ops[0].kind == PTX_O_REG ? compute(b, o) : NONE);
+	n = in->ops[0].kind == PTX_O_REG ? compute(b, o) : NONE;
+	if (n == NONE && in->ops[0].kind == PTX_O_REG && dsts == 1)
+		n = opaque_of(b, o, reg_bits(b->fl, o->inst, in->ops[0].reg));
+	write_operand(b, o, &in->ops[0], n);
 	for (unsigned i = 1; i < dsts && i < in->nops; i++)
 		write_operand(b, o, &in->ops[i], NONE);
 }

@@ -15,7 +15,7 @@
 #include "flow_int.h"
 
 enum nop {
-	N_OPAQUE,  /* anything of w bits, zero- or sign-extended */
+	N_OPAQUE,  /* anything of w bits, zero- or sign-extended; pure: made of a, b, c alone */
 	N_CONST,   /* imm */
 	N_PARAM,   /* w bits of the parameter block at imm */
 	N_PADDR,   /* the address of byte imm of the parameter block */
@@ -46,6 +46,7 @@ struct node {
 	uint8_t op, w;
 	bool sign;
 	bool plain;    /* the same whatever path led to it */
+	bool pure;
 	uint32_t a, b, c;
 	int64_t imm;
 	uint32_t block;

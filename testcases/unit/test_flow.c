@@ -422,6 +422,56 @@ Test(flow, boxes)
 	drop(&k);
 }
 
+Test(flow, guards)
+{
+	/* What is left out is the kernel's choice (loose), or the data's, or is followed. */
+	static const struct {
+		const char *guard;
+		bool loose;
+	} t[] = {
+		{ "setp.le.u32 %p1, %r1, %r2; @%p1 bra END;\n", true },
+		{ "setp.gt.f32 %p1, %f1, 0f3f000000; @!%p1 bra END;\n", true },
+		{ "mul.f32 %f2, %f1, %f1; setp.gt.f32 %p1, %f2, 0f3f000000; @!%p1 bra END;\n", true },
+		{ "shr.u32 %r6, %r5, %r1; and.b32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, 0;\n"
+		  "@%p1 bra END;\n", true },
+		{ "shr.u32 %r6, %r5, %r1; popc.b32 %r8, %r6; setp.gt.u32 %p1, %r8, 2;\n"
+		  "@%p1 bra END;\n", true },
+		{ "setp.gt.u32 %p1, %r1, %r2; setp.gt.u32 %p2, %r5, 40; or.pred %p1, %p1, %p2;\n"
+		  "@%p1 bra END;\n", true },
+		/* data, by itself, in a sum, through a branch */
+		{ "ld.global.u32 %r6, [%rd2]; setp.eq.u32 %p1, %r6, 0; @%p1 bra END;\n", false },
+		{ "ld.global.f32 %f2, [%rd2]; add.f32 %f2, %f1, %f2;\n"
+		  "setp.gt.f32 %p1, %f2, 0f3f000000; @%p1 bra END;\n", false },
+		{ "ld.global.u32 %r6, [%rd2]; setp.le.u32 %p1, %r1, %r6; @%p1 bra END;\n", false },
+		{ "setp.le.u32 %p1, %r1, %r2; @%p1 bra END;\n"
+		  "ld.global.u32 %r6, [%rd2]; setp.eq.u32 %p1, %r6, 0; @%p1 bra END;\n", false },
+		{ "ld.global.u32 %r6, [%rd2]; mov.u32 %r8, 1; setp.eq.u32 %p1, %r6, 0; @%p1 bra ON;\n"
+		  "mov.u32 %r8, 2; ON: setp.le.u32 %p1, %r1, %r8; @%p1 bra END;\n", false },
+		{ "ld.shared.u32 %r6, [s]; setp.eq.u32 %p1, %r6, 0; @%p1 bra END;\n", false },
+	};
+
+	for (unsigned i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct kernel k = make3(
+			".visible .entry k(.param .u64 y, .param .u64 x, .param .u32 m, .param .f32 f)\n"
+			"{\n.shared .u32 s;\n" REGS
+			"ld.param.u64 %rd1, [y]; ld.param.u64 %rd2, [x]; ld.param.u32 %r5, [m];\n"
+			"ld.param.f32 %f1, [f]; mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y;\n", t[i].guard,
+			"mad.lo.u32 %r7, %r2, 64, %r1; mul.wide.u32 %rd3, %r7, 4; add.s64 %rd3, %rd1, %rd3;\n"
+			"st.global.u32 [%rd3], %r5; END: ret;\n}\n");
+		struct got *g = eval(&k, 1, 1, 64, 64, (struct words){{A, B, 37}});
+		unsigned open = 0;
+
+		for (unsigned q = 0; q < g->n; q++) {
+			if (g->r[q].kind != KRT_FLOW_WRITE || g->r[q].must)
+				continue; /* known to the byte, in pieces */
+			cr_assert(g->r[q].loose == t[i].loose, "%u", i);
+			open++;
+		}
+		cr_assert(open == 1, "%u", i);
+		drop(&k);
+	}
+}
+
 Test(flow, bits)
 {
 	/* an address whose bits are turned stays a multiple of what it was; as does one with bits set */
