@@ -364,6 +364,7 @@ static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct 
 	facts->prev.api = kernel_text(given->prev.api, f->previous.kernel, prev, sizeof(prev));
 	facts->thing = kernel_text(given->thing, NULL, thing, sizeof(thing));
 	krt_rule_words(facts, &w);
+	f->buffer.open = krt_words_open(facts);
 	f->message = take(e, w.message);
 	f->fix = take(e, w.fix);
 	f->order_exists = take(e, w.exists);

@@ -34,7 +34,8 @@ static void stack(struct krt_json *j, const char *key, const struct krt_stack *s
 	krt_json_close(j, ']');
 }
 
-static void operation(struct krt_json *j, const char *key, const struct krt_operation *o)
+/* open: it is not known where the range ends */
+static void operation(struct krt_json *j, const char *key, const struct krt_operation *o, bool open)
 {
 	char readable[KRT_SHORT_NAME];
 
@@ -54,7 +55,7 @@ static void operation(struct krt_json *j, const char *key, const struct krt_oper
 	if (o->range_len) {
 		krt_json_open_flat(j, "range", '{');
 		krt_json_hex(j, "base", o->range_base);
-		krt_json_uint(j, "length", o->range_len);
+		krt_json_uint(j, "length", open ? 0 : o->range_len);
 		krt_json_close(j, '}');
 	} else {
 		krt_json_null(j, "range");
@@ -91,7 +92,7 @@ static void buffer(struct krt_json *j, const struct krt_buffer *b)
 	krt_json_hex(j, "base", b->base);
 	krt_json_uint(j, "size", b->size);
 	krt_json_uint(j, "offset", b->offset);
-	krt_json_uint(j, "length", b->len);
+	krt_json_uint(j, "length", b->open ? 0 : b->len);
 	event(j, "allocated", b->allocated_by, b->allocated_seq, &b->allocated_at);
 	event(j, "freed", b->freed_by, b->freed_seq, &b->freed_at);
 	krt_json_close(j, '}');
@@ -136,8 +137,8 @@ static void finding(struct krt_json *j, const struct krt_finding *f)
 	krt_json_string(j, "message", f->message ? f->message : krt_rules[f->rule].title);
 	krt_json_string(j, "fix", f->fix);
 	buffer(j, &f->buffer);
-	operation(j, "current", &f->current);
-	operation(j, "previous", &f->previous);
+	operation(j, "current", &f->current, f->buffer.open);
+	operation(j, "previous", &f->previous, f->buffer.open);
 	krt_json_open(j, "ordering", '{');
 	krt_json_string(j, "exists", f->order_exists);
 	krt_json_string(j, "missing", f->order_missing);

@@ -279,19 +279,13 @@ static void made(const struct text *t, const char *how, const char *api, uint64_
 	fprintf(t->out, " #%" PRIu64, seq);
 }
 
-static bool by_pointer(const struct krt_operation *o)
-{
-	return o->knowledge && !strcmp(o->knowledge, "scan");
-}
-
-/* at: one byte stands for all that a pointer reaches. */
-static void buffer(const struct text *t, const struct krt_buffer *b, bool at)
+static void buffer(const struct text *t, const struct krt_buffer *b)
 {
 	if (!b->kind)
 		return;
 	begin(t);
 	fputs("   of ", t->out);
-	if (b->len == 1 && at) {
+	if (b->open) {
 		fprintf(t->out, "bytes from +0x%" PRIx64 " on of ", b->offset);
 	} else if (b->len) {
 		fprintf(t->out, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " (", b->offset,
@@ -366,7 +360,7 @@ static void finding(struct text *t, const struct krt_finding *f)
 		operation(t, &f->current);
 		end(t);
 	}
-	buffer(t, &f->buffer, by_pointer(&f->current) || by_pointer(&f->previous));
+	buffer(t, &f->buffer);
 	if (f->previous.api) {
 		begin(t);
 		fputs("   after ", t->out);

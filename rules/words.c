@@ -46,12 +46,17 @@ void krt_rule_words(const struct krt_facts *f, struct krt_words *w)
 		words[f->rule](f, w);
 }
 
+/* Of a kernel that only holds a pointer, one byte stands for all that it reaches. */
+bool krt_words_open(const struct krt_facts *f)
+{
+	return f->len == 1 && (f->cur.scan || f->prev.scan || f->cur.from || f->prev.from);
+}
+
 void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len)
 {
 	const char *buffer = f->buffer ? f->buffer : "memory";
 
-	/* Of a kernel that only holds a pointer, one byte stands for all that it reaches. */
-	if (f->len == 1 && (f->cur.scan || f->prev.scan || f->cur.from || f->prev.from))
+	if (krt_words_open(f))
 		snprintf(buf, len, "bytes from +0x%" PRIx64 " on of %s", f->offset, buffer);
 	else if (f->len)
 		snprintf(buf, len, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " of %s", f->offset,

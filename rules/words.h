@@ -183,6 +183,8 @@ void krt_rule_words(const struct krt_facts *f, struct krt_words *w);
 void krt_words_wait(const struct krt_facts *f, struct krt_words *w);
 void krt_words_order(const struct krt_facts *f, struct krt_words *w);
 void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
+/* Is of the shared bytes only known where they begin? */
+bool krt_words_open(const struct krt_facts *f);
 
 /* One a file. */
 typedef void krt_words_fn(const struct krt_facts *f, struct krt_words *w);

@@ -356,6 +356,29 @@ Test(schema, nothing_may_be_missing_or_added)
 	krt_report_destroy(r);
 }
 
+Test(schema, a_range_without_a_known_end_has_length_0)
+{
+	for (unsigned open = 0; open < 2; open++) {
+		struct krt_report *r = sample_report();
+		const cJSON *f, *range;
+		cJSON *j;
+
+		cr_assert_str_eq(r->finding[0].buffer.name, "act0");
+		r->finding[0].current.range_len = r->finding[0].buffer.len = 1;
+		r->finding[0].buffer.open = open;
+		j = report(r);
+		cr_assert(valid(j, schema, "report"), "%s", why);
+		f = cJSON_GetArrayItem(cJSON_GetObjectItem(j, "findings"), 0);
+		range = cJSON_GetObjectItem(cJSON_GetObjectItem(f, "current"), "range");
+		cr_assert_eq(cJSON_GetObjectItem(range, "length")->valueint, !open);
+		cr_assert_eq(cJSON_GetObjectItem(cJSON_GetObjectItem(f, "buffer"), "length")->valueint,
+			     !open);
+		cJSON_Delete(j);
+		free(text);
+		krt_report_destroy(r);
+	}
+}
+
 Test(schema, has_the_promised_keys)
 {
 	static const char *const top[] = {"schema_version", "tool",	  "verdict",

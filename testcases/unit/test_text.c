@@ -123,6 +123,24 @@ Test(text, an_operation_of_a_kernel_has_its_readable_name)
 	krt_report_destroy(r);
 }
 
+Test(text, bytes_without_a_known_end_have_none)
+{
+	struct krt_report *r = sample_report();
+	struct krt_buffer *b = &r->finding[0].buffer;
+
+	cr_assert_str_eq(b->name, "act0");
+	b->offset = 0x40;
+	b->len = 1;
+	render(r, (struct krt_writer){ .pid = 4711 });
+	cr_assert(strstr(text, "   of bytes +0x40..+0x41 (1 byte) of device memory"), "%s", text);
+	free(text);
+	b->open = true;
+	render(r, (struct krt_writer){ .pid = 4711 });
+	cr_assert(strstr(text, "   of bytes from +0x40 on of device memory"), "%s", text);
+	free(text);
+	krt_report_destroy(r);
+}
+
 Test(text, one_screen_a_finding)
 {
 	struct krt_report *r = sample_report();
