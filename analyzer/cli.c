@@ -114,6 +114,15 @@ static int unknown(const struct krt_usage *u, const char *arg, const char *name)
 			u->command);
 }
 
+static bool obeys(const struct krt_usage *u, const char *option)
+{
+	const char *const *o = u->obeyed;
+
+	while (o && *o && strcmp(*o, option))
+		o++;
+	return !o || *o;
+}
+
 static void help(const struct krt_usage *u)
 {
 	printf("usage: krtsan %s%s%s\n\n%s\n", u->command, *u->args ? " " : "", u->args, u->about);
@@ -133,7 +142,7 @@ static void help(const struct krt_usage *u)
 		const struct krt_option_row *r = &krt_option_rows[i];
 		char name[NAME_MAX_LEN + 16];
 
-		if (u->recorded && r->scope == KRT_SCOPE_LIB)
+		if ((u->recorded && r->scope == KRT_SCOPE_LIB) || !obeys(u, r->name))
 			continue;
 		snprintf(name, sizeof(name), "--%s=", r->name);
 		dashes(name);

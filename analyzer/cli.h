@@ -49,6 +49,7 @@ struct krt_usage {
 	const struct krt_flag *flags; /* ends with a NULL name */
 	bool options;                 /* takes --name=value of options.def */
 	bool recorded;                /* help is silent of those that only a recording obeys */
+	const char *const *obeyed;    /* help has only these, ends with NULL; NULL: all */
 };
 
 /*

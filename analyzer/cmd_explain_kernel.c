@@ -26,6 +26,9 @@ static const struct krt_flag flags[] = {
 	{ "launches", "N", "how many different launches of a kernel are shown (3)", &launches },
 	{ NULL },
 };
+static const char *const obeyed[] = {
+	"torch", "kernels", "shipped_kernels", "ptx_path", "lib_ptx", NULL,
+};
 static const struct krt_usage usage = {
 	.command = "explain-kernel",
 	.args = "[options] [NAME...] TRACE",
@@ -39,6 +42,7 @@ static const struct krt_usage usage = {
 	.flags = flags,
 	.options = true,
 	.recorded = true,
+	.obeyed = obeyed,
 };
 
 /* --- names -------------------------------------------------------------------------------- */

@@ -367,8 +367,8 @@ static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct 
 	f->buffer.open = krt_words_open(facts);
 	f->message = take(e, w.message);
 	f->fix = take(e, w.fix);
-	f->order_exists = take(e, w.exists);
-	f->order_missing = take(e, w.missing);
+	f->order_exists = *w.exists ? take(e, w.exists) : NULL;
+	f->order_missing = *w.missing ? take(e, w.missing) : NULL;
 }
 
 /*

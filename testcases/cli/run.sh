@@ -272,6 +272,9 @@ for n in _Z5applyIfLi0EEvPKT_PS0_i 'apply<float, 0>' 'void apply<float, 0>(float
 done
 t 'explain-kernel: two names' 0 explain 'apply<float, 0>' '*Li1*' kernels.krt; count out '^kernel' 2
 t 'explain-kernel: a list of some' 0 explain --list '*Li1*' kernels.krt; count out 'apply<float, 1>' 1; count out 'apply<float, 0>' 0
+t 'explain-kernel: help has what it obeys' 0 explain --help
+count out '^  --[a-z-]*= ' 5; prints '^  --kernels= '; count out '^  --report=' 0
+t 'analyze: help has the report too' 0 "$krtsan" analyze --help; prints '^  --report= '
 t 'explain-kernel: near' 125 explain aply kernels.krt; says 'aply: no such kernel was launched; did you mean:'
 says '^  void apply<float, 0>('
 t 'explain-kernel: nothing near' 125 explain frobnicate kernels.krt; says '`krtsan explain-kernel TRACE` lists them'
