@@ -15,6 +15,4 @@ void krt_words_bounds(const struct krt_facts *f, struct krt_words *w)
 	snprintf(w->fix, sizeof(w->fix),
 		 "copy at most 0x%" PRIx64 " bytes from that offset, or allocate %" PRIu64 " more",
 		 f->offset < f->size ? f->size - f->offset : 0, f->third_seq);
-	snprintf(w->exists, sizeof(w->exists), "not a matter of order");
-	snprintf(w->missing, sizeof(w->missing), "none");
 }

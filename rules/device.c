@@ -44,8 +44,6 @@ static void no_access(const struct krt_facts *f, struct krt_words *w)
 			 f->user, f->owner);
 		break;
 	}
-	snprintf(w->missing, sizeof(w->missing), "access of %s to it, before #%" PRIu64, f->thing,
-		 c->seq);
 }
 
 static void refused(const struct krt_facts *f, struct krt_words *w)
@@ -89,14 +87,13 @@ static void refused(const struct krt_facts *f, struct krt_words *w)
 			 f->user);
 		break;
 	}
-	snprintf(w->missing, sizeof(w->missing), "none: both must belong to one context");
 }
 
 void krt_words_device(const struct krt_facts *f, struct krt_words *w)
 {
 	const struct krt_side *c = &f->cur;
 
-	snprintf(w->exists, sizeof(w->exists), "not a matter of order");
+	/* no matter of order: what exists and what is missing of it stay empty */
 	switch (f->wrong) {
 	case KRT_WRONG_NOT:
 	case KRT_WRONG_PEER:
@@ -116,7 +113,6 @@ void krt_words_device(const struct krt_facts *f, struct krt_words *w)
 		snprintf(w->fix, sizeof(w->fix),
 			 "build for the device's architecture too (-gencode), or add PTX that this "
 			 "driver can compile; choose another device or a newer driver otherwise");
-		snprintf(w->missing, sizeof(w->missing), "code for the device");
 		break;
 	}
 }

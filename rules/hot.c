@@ -141,7 +141,6 @@ static void churn(const struct krt_facts *f, const struct krt_hot_facts *h, stru
 		 strstr(f->cur.api, "Event")
 			 ? ": an event can be recorded again as soon as its waits are enqueued"
 			 : "");
-	snprintf(w->exists, sizeof(w->exists), "not a matter of order");
 }
 
 static void redundant(const struct krt_facts *f, const struct krt_hot_facts *h, struct krt_words *w)
@@ -175,7 +174,6 @@ static void launch_bound(const struct krt_facts *f, const struct krt_hot_facts *
 		 "one graph launch instead of %" PRIu64 " launches saves up to %s of the "
 		 "submission of a round; or make fewer and larger kernels",
 		 each, t[2]);
-	snprintf(w->exists, sizeof(w->exists), "not a matter of order");
 }
 
 void krt_words_hot(const struct krt_facts *f, struct krt_words *w)

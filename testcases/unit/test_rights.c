@@ -58,6 +58,22 @@ Test(memory, pointer)
 	expect(&w, "WRONG-DEVICE:warning:1");
 }
 
+Test(memory, order_is_not_spoken_of)
+{
+	struct krt_report *r;
+	struct world w;
+
+	open2(&w);
+	kernel_reads(&w, S1, DEV, N);
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 1);
+	cr_assert(strstr(r->finding[0].fix, "cuCtxEnablePeerAccess"), "%s", r->finding[0].fix);
+	cr_assert_null(r->finding[0].order_exists);
+	cr_assert_null(r->finding[0].order_missing);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
 Test(memory, declared)
 {
 	struct world w;
