@@ -239,6 +239,7 @@ static void flow(const struct krt_known_kernel *k)
 		{KRT_FLOW_LOADS_POINTERS, "follows pointers that lie in memory"},
 		{KRT_FLOW_ORDERED, "orders memory at the device's scope or wider (acquire, release or a fence)"},
 		{KRT_FLOW_SPINS, "may wait in a loop for memory to change: never certain against another that does"},
+		{KRT_FLOW_LOCKS, "takes a lock in memory: at most possible against another launch of it"},
 		{KRT_FLOW_PDL_WAIT, "waits for the kernel before it (griddepcontrol.wait)"},
 		{KRT_FLOW_PDL_LAUNCH, "lets the kernel after it begin (griddepcontrol.launch_dependents)"},
 		{KRT_FLOW_UNKNOWN_INST, "holds instructions that are not known"},

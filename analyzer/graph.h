@@ -145,7 +145,7 @@ struct krt_gset {
 	bool opaque;		/* a kernel of whose parameters nothing is known */
 	bool waits;		/* for what is not seen: a semaphore, a value in memory */
 	bool wild;		/* a kernel that may write where nothing tells of it */
-	bool spins, ordered, large; /* as of struct krt_op_info */
+	bool spins, locks, ordered, large; /* as of struct krt_op_info */
 	/* by its PTX: lets the kernel behind a programmatic edge begin; begins without waiting */
 	bool triggers, goes;
 	uint32_t n, cap;

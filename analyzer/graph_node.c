@@ -626,6 +626,7 @@ static void add_kernel(struct build *b, const void *payload, uint32_t len, uint6
 	}
 	b->set->large = ask.writes;
 	b->set->spins = ask.flags & KRT_FLOW_SPINS;
+	b->set->locks = ask.flags & KRT_FLOW_LOCKS;
 	b->set->ordered = ask.flags & KRT_FLOW_ORDERED;
 }
 
@@ -1150,6 +1151,7 @@ struct krt_op_info krt_gset_op(unsigned type, const struct krt_gset *s)
 									: KRT_OPC_OTHER,
 				    .kernel = s->kernel,
 				    .spins = s->spins,
+				    .locks = s->locks,
 				    .ordered = s->ordered,
 				    .large = s->large};
 }

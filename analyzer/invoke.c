@@ -156,6 +156,7 @@ static void touch_access(void *user, const struct krt_kernel_access *a)
 	struct on_op *o = user;
 
 	o->op->spins = o->ask->flags & KRT_FLOW_SPINS;
+	o->op->locks = o->ask->flags & KRT_FLOW_LOCKS;
 	o->op->ordered = o->ask->flags & KRT_FLOW_ORDERED;
 	o->op->large = o->ask->writes;
 	o->op->beside = 0;

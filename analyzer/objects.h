@@ -176,6 +176,7 @@ struct krt_op_info {
 	bool external; /* behind something unseen, which what is called later may come before */
 	bool told;     /* a finding names it */
 	bool spins, ordered; /* a kernel that waits for a value in memory; that orders its accesses */
+	bool locks;	     /* that waits for a lock: launches of it keep each other out */
 	bool large;	     /* a copy or set of more than a flag, a kernel that writes more */
 	uint64_t beside;     /* epoch of the kernel before it on its stream, which it does not wait for; 0 */
 	uint64_t seq; /* ticket before the call: #N in messages */

@@ -178,6 +178,8 @@ enum krt_confidence krt_sync_confidence(const struct krt_op_info *a, const struc
 	if ((!other->large && !other->spins) ||
 	    ((other->spins || other->ordered) && a->kernel != b->kernel))
 		return KRT_POSSIBLE;
+	if (a->locks && b->locks)
+		return KRT_POSSIBLE; /* no race, where all is done under the lock */
 	return c < KRT_LIKELY ? c : KRT_LIKELY;
 }
 

@@ -45,6 +45,7 @@
 #define KRT_FLOW_UNKNOWN_INST	0x20u /* an instruction, modifier or form that is not known */
 #define KRT_FLOW_UNKNOWN_CALL	0x40u /* an indirect call, or a function without a body */
 #define KRT_FLOW_NO_RANGES	0x80u /* too large or too odd for ranges: roles alone */
+#define KRT_FLOW_LOCKS		0x200u /* of these loops one takes a lock: cas or exch of a constant */
 #define KRT_FLOW_TEXTURES	0x100u /* textures or surfaces whose handles are no slots */
 
 struct krt_flow_slot {

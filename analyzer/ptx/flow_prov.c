@@ -947,12 +947,23 @@ static void inst_roles(struct roles *r, const struct fop *o)
 	}
 }
 
+/* cas or exch of a constant into memory: a lock is taken, unlike a sum that is put back. */
+static bool takes_lock(const struct ptx_inst *in)
+{
+	if (in->op != PTX_OP_ATOM)
+		return false;
+	if (ptx_inst_has(in, PTX_M_CAS))
+		return in->nops == 4 && in->ops[2].kind == PTX_O_INT && in->ops[3].kind == PTX_O_INT;
+	return ptx_inst_has(in, PTX_M_EXCH) && in->nops == 3 && in->ops[2].kind == PTX_O_INT;
+}
+
 /* A loop whose instructions look as if they wait for another thread. */
 static void find_spins(struct flow *fl)
 {
 	for (uint32_t i = 0; i < fl->instances.n; i++) {
 		const struct ptx_func *f = VEC(fl->instances, struct instance *)[i]->f;
 		uint32_t last = NONE; /* the last waiting access */
+		uint32_t lock = NONE;
 
 		for (uint32_t k = 0; k < f->ninsts; k++) {
 			const struct ptx_inst *in = &f->insts[k];
@@ -967,11 +978,15 @@ static void find_spins(struct flow *fl)
 			    (in->op == PTX_OP_ATOM && (ptx_inst_has(in, PTX_M_CAS) ||
 						       ptx_inst_has(in, PTX_M_EXCH))))
 				last = k;
+			if (takes_lock(in))
+				lock = k;
 			if (in->op != PTX_OP_BRA || last == NONE || in->ops[0].reg >= f->nlabels)
 				continue;
 			to = f->labels[in->ops[0].reg].inst;
 			if (to <= last)
 				fl->flags |= KRT_FLOW_SPINS;
+			if (lock != NONE && to <= lock)
+				fl->flags |= KRT_FLOW_LOCKS;
 		}
 	}
 }

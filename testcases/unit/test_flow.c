@@ -764,6 +764,14 @@ Test(flow, not_understood)
 		{"ld.acquire.gpu.global.u32 %r1, [%rd1];", 0, KRT_FLOW_ORDERED},
 		{"L: ld.volatile.global.u32 %r1, [%rd1]; setp.eq.s32 %p1, %r1, 0; @%p1 bra L;", 0,
 		 KRT_FLOW_SPINS},
+		/* a lock; a sum that is put back; a lock that is tried once */
+		{"L: atom.global.cas.b32 %r1, [%rd1], 0, 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra L;", 0,
+		 KRT_FLOW_SPINS | KRT_FLOW_LOCKS},
+		{"L: atom.global.exch.b32 %r1, [%rd1], 1; setp.ne.s32 %p1, %r1, 0; @%p1 bra L;", 0,
+		 KRT_FLOW_SPINS | KRT_FLOW_LOCKS},
+		{"L: add.u32 %r3, %r2, 1; atom.global.cas.b32 %r1, [%rd1], %r2, %r3;\n"
+		 "setp.ne.s32 %p1, %r1, %r2; mov.u32 %r2, %r1; @%p1 bra L;", 0, KRT_FLOW_SPINS},
+		{"atom.global.cas.b32 %r1, [%rd1], 0, 1;", 0, 0},
 		{"griddepcontrol.wait; griddepcontrol.launch_dependents;", 0,
 		 KRT_FLOW_PDL_WAIT | KRT_FLOW_PDL_LAUNCH},
 		/* textures: a handle that was loaded, a pointer's word, half of a word */
