@@ -98,6 +98,7 @@ struct krt_pair {
 	struct krt_block *owner;   /* counted; former owner of the bytes, NULL: none */
 	uint64_t from, end;	   /* addresses shared; equal: not known */
 	bool same_op;
+	bool gaps; /* a side has gaps: some bytes within are shared */
 	/* which node of a launch it is; NULL: that side is no launch of a graph */
 	const struct krt_footprint *cur_fp, *prev_fp;
 	uint32_t cur_node, prev_node;

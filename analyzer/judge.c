@@ -70,6 +70,7 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 			q->from = p->from < q->from ? p->from : q->from;
 			q->end = p->end > q->end ? p->end : q->end;
 		}
+		q->gaps |= p->gaps;
 		if (p->confidence > q->confidence) {
 			q->rule = p->rule;
 			q->cur_what = p->cur_what;
@@ -576,6 +577,7 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 		order_facts(e, p->cur, p->prev, &facts, other, sizeof(other));
 	}
 	facts.same_op = p->same_op;
+	facts.gaps = f->f.buffer.gaps = p->gaps && p->from < p->end;
 	facts.beside = p->prev && krt_beside(p->cur, p->prev);
 	facts.cur.node = node_text(e, p->cur_fp, p->cur_node, cur_node, sizeof(cur_node));
 	facts.prev.node = node_text(e, p->prev_fp, p->prev_node, prev_node, sizeof(prev_node));

@@ -221,6 +221,7 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 	p.prev_know = prev->know;
 	p.cur_sure = (uint8_t)t->sure;
 	p.prev_sure = prev->sure;
+	p.gaps = m->pattern || prev->pattern;
 	p.mem = m->mem;
 	p.from = krt_mem_addr(m->mem, from);
 	p.end = krt_mem_addr(m->mem, end);

@@ -284,7 +284,7 @@ static void buffer(const struct text *t, const struct krt_buffer *b)
 	if (!b->kind)
 		return;
 	begin(t);
-	fputs("   of ", t->out);
+	fputs(b->gaps && !b->open ? "   within " : "   of ", t->out);
 	if (b->open) {
 		fprintf(t->out, "bytes from +0x%" PRIx64 " on of ", b->offset);
 	} else if (b->len) {

@@ -79,6 +79,7 @@ struct krt_buffer {
 	uint64_t base, size;     /* of the allocation */
 	uint64_t offset, len;    /* the shared bytes, from base */
 	bool open;		 /* it is not known where they end */
+	bool gaps;		 /* they lie within, with gaps */
 	const char *allocated_by;/* api, or NULL */
 	uint64_t allocated_seq;
 	struct krt_stack allocated_at;

@@ -59,8 +59,8 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len)
 	if (krt_words_open(f))
 		snprintf(buf, len, "bytes from +0x%" PRIx64 " on of %s", f->offset, buffer);
 	else if (f->len)
-		snprintf(buf, len, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " of %s", f->offset,
-			 f->offset + f->len, buffer);
+		snprintf(buf, len, "%sbytes +0x%" PRIx64 "..+0x%" PRIx64 " of %s",
+			 f->gaps ? "within " : "", f->offset, f->offset + f->len, buffer);
 	else
 		snprintf(buf, len, "%s", buffer);
 }

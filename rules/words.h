@@ -130,6 +130,7 @@ struct krt_facts {
 	const char *buffer;   /* `device buffer "x" at 0x..`, or NULL */
 	uint64_t offset, len; /* the shared bytes; len 0: not known */
 	uint64_t size;	      /* of the buffer, 0: not known */
+	bool gaps;	      /* some bytes within are shared, with gaps */
 	bool same_op;	      /* both sides are copies of one batch */
 	bool beside;	      /* kernels of one stream, launched to begin before the one before has ended */
 	bool default_stream;  /* one side is the legacy stream, the other does not block */

@@ -4,6 +4,7 @@
  * by a set on another stream.  The rows of the rim touch; its pieces begin anew with each.
  * The set is a column too wide.
  * EXPECT: KRT-RACE-WAW error certain both count=1
+ * MENTIONS: KRT-RACE-WAW "writes within bytes +0x4..+0x1800"
  * EXPECT-FIXED: none
  * SIM-WRONG: the rim overwrites the later set
  */

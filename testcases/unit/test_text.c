@@ -134,6 +134,11 @@ Test(text, bytes_without_a_known_end_have_none)
 	render(r, (struct krt_writer){ .pid = 4711 });
 	cr_assert(strstr(text, "   of bytes +0x40..+0x41 (1 byte) of device memory"), "%s", text);
 	free(text);
+	b->gaps = true;
+	render(r, (struct krt_writer){ .pid = 4711 });
+	cr_assert(strstr(text, "   within bytes +0x40..+0x41 (1 byte) of device memory"), "%s",
+		  text);
+	free(text);
 	b->open = true;
 	render(r, (struct krt_writer){ .pid = 4711 });
 	cr_assert(strstr(text, "   of bytes from +0x40 on of device memory"), "%s", text);
