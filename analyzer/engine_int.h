@@ -155,6 +155,8 @@ struct krt_insights {
 	size_t bytes; /* of those that are there */
 	struct krt_flow_range *range; /* of the launch in hand */
 	uint32_t n, cap;
+	uint8_t *params; /* of the launch in hand, as its PTX lays them out */
+	uint32_t params_cap;
 };
 
 /* site.c */

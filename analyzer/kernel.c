@@ -185,6 +185,7 @@ void krt_kernels_gone(struct krt_engine *e)
 		krt_heap_free(heap, i, sizeof(*i));
 	}
 	krt_heap_free(heap, e->insights.range, e->insights.cap * sizeof(*e->insights.range));
+	krt_heap_free(heap, e->insights.params, e->insights.params_cap);
 }
 
 /* --- ranges of one launch ----------------------------------------------------------- */
@@ -363,6 +364,7 @@ struct telling {
 	const struct krt_kernel_info *k;
 	struct krt_kernel_ask *ask;
 	const struct krt_flow_info *info; /* of its PTX; NULL: there is none */
+	struct krt_kernel_params laid;	  /* p, where the slots of its PTX say that words are */
 	bool role_only; /* of something its bytes are not known */
 };
 
@@ -676,7 +678,7 @@ _Static_assert(KRT_FLOW_READ == KRT_ACC_READ && KRT_FLOW_WRITE == KRT_ACC_WRITE 
 		       KRT_FLOW_ATOMIC == KRT_ACC_ATOMIC,
 	       "roles are access kinds");
 
-/* Is the text that of this kernel?  Its parameters lie where the driver says. */
+/* Is the text that of this kernel?  Its parameters have the sizes that the driver says. */
 static bool fits(const struct telling *t, const struct krt_flow_info *info)
 {
 	if (t->k->nparams == KRT_PARAMS_UNKNOWN)
@@ -685,12 +687,50 @@ static bool fits(const struct telling *t, const struct krt_flow_info *info)
 		return false;
 	for (uint32_t i = 0; i < info->nslots; i++) {
 		const struct krt_flow_slot *s = &info->slots[i];
-		uint32_t inner = s->offset == KRT_FLOW_ANY ? 0 : s->offset;
 
-		if (s->param >= t->k->nparams || t->k->param[s->param].size != s->size ||
-		    t->k->param[s->param].offset + inner != s->at)
+		if (s->param >= t->k->nparams || t->k->param[s->param].size != s->size)
 			return false;
 	}
+	return true;
+}
+
+/*
+ * The parameters as the PTX lays them out.  The driver aligns more than 16 bytes
+ * where the bank that holds them has them, and that does not begin so aligned: a
+ * tensor map behind a pointer lies at 48, not at 64 (seen on sm_90).
+ */
+static bool lay_out(struct telling *t, const struct krt_flow_info *info)
+{
+	struct krt_insights *all = &t->e->insights;
+	const struct krt_kernel_params *p = t->p;
+	bool same = true;
+	uint8_t *grown;
+
+	t->laid = *p;
+	if (!p->known || !p->bytes || t->k->nparams == KRT_PARAMS_UNKNOWN)
+		return true;
+	for (uint32_t i = 0; i < info->nparams; i++)
+		same &= info->param_at[i] == t->k->param[i].offset;
+	if (same)
+		return true;
+	if (info->param_bytes > all->params_cap) {
+		grown = krt_heap_resize(&t->e->heap, all->params, all->params_cap, info->param_bytes);
+		if (!grown)
+			return false;
+		all->params = grown;
+		all->params_cap = (uint32_t)info->param_bytes;
+	}
+	memset(all->params, 0, info->param_bytes);
+	for (uint32_t i = 0; i < info->nparams; i++) {
+		uint64_t size = t->k->param[i].size, from = t->k->param[i].offset;
+
+		if (from > p->len || size > p->len - from || info->param_at[i] > info->param_bytes ||
+		    size > info->param_bytes - info->param_at[i])
+			return false;
+		memcpy(all->params + info->param_at[i], p->bytes + from, size);
+	}
+	t->laid.bytes = all->params;
+	t->laid.len = (uint32_t)info->param_bytes;
 	return true;
 }
 
@@ -755,14 +795,14 @@ static void slot_role(struct telling *t, const struct krt_flow_slot *s, unsigned
 				      .within = s->size,
 				      .pure = true};
 
-	if (s->at > t->p->len || (s->offset == KRT_FLOW_ANY ? s->size : 8) > t->p->len - s->at)
+	if (s->at > t->laid.len || (s->offset == KRT_FLOW_ANY ? s->size : 8) > t->laid.len - s->at)
 		return;
 	if (s->offset == KRT_FLOW_ANY) {
 		scan_param(t, s->param, kinds);
 		t->role_only = true;
 		return;
 	}
-	a.addr = word_at(t->p, s->at);
+	a.addr = word_at(&t->laid, s->at);
 	if (!is_memory(t, a.addr))
 		return;
 	tell_pointer(t, &a, kinds);
@@ -814,12 +854,12 @@ static void slot_descriptor(struct telling *t, const struct krt_flow_slot *s)
 	struct described d = {.t = t, .s = s};
 	uint32_t len = s->offset == KRT_FLOW_ANY ? s->size : s->tensor_map ? KRT_TENSOR_MAP_BYTES : 8;
 
-	if (s->at > t->p->len || len > t->p->len - s->at)
+	if (s->at > t->laid.len || len > t->laid.len - s->at)
 		return;
 	if (s->tensor_map)
-		krt_tensor_maps_in(t->e, t->p->bytes + s->at, len, &as, described, &d);
+		krt_tensor_maps_in(t->e, t->laid.bytes + s->at, len, &as, described, &d);
 	else
-		krt_texture(t->e, t->ask->ctx, word_at(t->p, s->at), s->surface, &as, described, &d);
+		krt_texture(t->e, t->ask->ctx, word_at(&t->laid, s->at), s->surface, &as, described, &d);
 	t->ask->opaque |= !d.any;
 	t->ask->wild |= !d.any && s->role != KRT_FLOW_READ;
 	t->role_only = true;
@@ -944,10 +984,10 @@ static void slot_through(struct telling *t, const struct krt_flow_info *info, ui
 	if (!told)
 		return;
 	unknown_word(t, told);
-	if (s->offset == KRT_FLOW_ANY || s->at > t->p->len || t->p->len - s->at < 8)
+	if (s->offset == KRT_FLOW_ANY || s->at > t->laid.len || t->laid.len - s->at < 8)
 		return;
 	a.know = KRT_KNOW_WORD;
-	table_from(t, &a, word_at(t->p, s->at), &budget);
+	table_from(t, &a, word_at(&t->laid, s->at), &budget);
 }
 
 /* The same of a variable of the module: a table in constant memory, say. */
@@ -1014,7 +1054,7 @@ static void look_at_text(struct telling *t, struct krt_kernel_info *k)
 	uint32_t device = t->ask->ctx ? t->ask->ctx->device : UINT32_MAX;
 	struct krt_kernel_flow *f = krt_kernel_flow(t->e, k, device, NULL);
 
-	if (!f || !fits(t, krt_flow_info(f)))
+	if (!f || !fits(t, krt_flow_info(f)) || !lay_out(t, krt_flow_info(f)))
 		return;
 	t->info = krt_flow_info(f);
 	t->ask->flags = t->info->flags;
@@ -1029,7 +1069,7 @@ static bool by_text(struct telling *t, struct krt_kernel_info *k)
 	if (!info)
 		return false;
 	if (t->p->known && t->p->bytes)
-		v = evaluate(t->e, k->insight, t->p);
+		v = evaluate(t->e, k->insight, &t->laid);
 	else if (info->nslots)
 		return false;
 	/* what the kernel itself writes may lie in the tables that it reads: those first */

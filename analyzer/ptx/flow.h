@@ -87,6 +87,7 @@ struct krt_flow_info {
 	uint32_t flags;
 	uint8_t any; /* KRT_FLOW_*: done through addresses of unknown origin: any slot, any global */
 	uint32_t nparams;
+	const uint32_t *param_at; /* of each, in the parameter block */
 	uint64_t param_bytes;
 	uint32_t accesses; /* places in the code that may touch global memory */
 	uint32_t ranged;   /* of them with an address that is understood */

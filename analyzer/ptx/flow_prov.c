@@ -1024,6 +1024,7 @@ void flow_roles(struct flow *fl)
 	struct krt_flow_info *info = &fl->k->info;
 	struct roles r = { .fl = fl };
 	struct krt_flow_slot *slots;
+	uint32_t *param_at;
 	struct krt_flow_global *globals;
 	uint32_t nbases;
 	const struct set *esc;
@@ -1105,6 +1106,10 @@ void flow_roles(struct flow *fl)
 	info->flags = fl->flags;
 	info->any = fl->any;
 	info->nparams = fl->entry->nparams;
+	param_at = flow_keep(fl, info->nparams * sizeof(*param_at));
+	for (uint32_t i = 0; i < info->nparams; i++)
+		param_at[i] = (uint32_t)fl->entry->params[i]->offset;
+	info->param_at = param_at;
 	info->param_bytes = fl->entry->param_bytes;
 	info->accesses = fl->accs.n;
 }

@@ -66,6 +66,10 @@ static const char text[] =
 	/* sets p[0] behind a fence, and writes q[0] */
 	HEAD("tell", ".param .u64 p, .param .u64 q")
 	"ld.param.u64 %rd3, [q]; " WRITE " membar.gl; st.volatile.global.u32 [%rd1], %r3; ret;\n}\n"
+	/* p[i] is written for i < n; the PTX has n at 48, a driver may have it elsewhere */
+	HEAD("aligned", ".param .u64 p, .param .align 32 .b8 m[16], .param .u64 n")
+	"ld.param.u32 %r4, [n]; mad.lo.u32 %r5, %r1, %r3, %r2; setp.ge.u32 %p1, %r5, %r4;\n"
+	"@%p1 ret; mul.wide.u32 %rd2, %r5, 4; add.s64 %rd3, %rd1, %rd2;\n" WRITE " ret;\n}\n"
 	/* a struct with two pointers: *p.b = *p.a */
 	".visible .entry pair(.param .align 8 .b8 p[24])\n{\n.reg .b32 %r<3>; .reg .b64 %rd<4>;\n"
 	"ld.param.u64 %rd1, [p]; ld.param.u64 %rd2, [p+8]; ld.global.u32 %r1, [%rd1];\n"
@@ -73,7 +77,7 @@ static const char text[] =
 
 enum {
 	SOLID_READ = 11, SOLID_WRITE, SOLID_ADD, ROWS_READ, ROWS_WRITE, ASKED, SCATTER, GATHER, AWAIT,
-	TELL, PAIR, UNKNOWN,
+	TELL, PAIR, ALIGNED, UNKNOWN,
 };
 
 static int text_of(struct krt_image_store *store, unsigned process, const uint32_t *ids, uint32_t n,
@@ -90,7 +94,7 @@ static int text_of(struct krt_image_store *store, unsigned process, const uint32
 
 static void open_with(struct world *w, const struct krt_engine_config *cfg)
 {
-	static const uint32_t packed[] = {24};
+	static const uint32_t packed[] = {24}, apart[] = {8, 16, 8};
 
 	world_open(w, cfg);
 	if (!w->e)
@@ -111,6 +115,7 @@ static void open_with(struct world *w, const struct krt_engine_config *cfg)
 	kernel(w, AWAIT, "await", 2, NULL);
 	kernel(w, TELL, "tell", 2, NULL);
 	kernel(w, PAIR, "pair", 1, packed);
+	kernel(w, ALIGNED, "aligned", 3, apart);
 	kernel(w, UNKNOWN, "unknown", 2, NULL);
 	alloc(w, DEV, N);
 	alloc(w, DEV + 0x10000, N); /* an index, a flag */
@@ -287,6 +292,18 @@ Test(ranges, structs)
 	GO(&w, S1, PAIR, 1, DEV, AUX, DEV + 64);
 	GO(&w, S2, SOLID_WRITE, 1, DEV + 64, 1);
 	expect_all(&w, "");
+}
+
+/* Where the driver has a parameter counts, not where the PTX would have it. */
+Test(ranges, layout_of_the_driver)
+{
+	struct world w;
+
+	open3(&w);
+	GO(&w, S1, ALIGNED, 4, DEV, 1, 2, 200);
+	GO(&w, S2, SOLID_READ, 4, DEV + 796, 10);
+	GO(&w, S3, SOLID_READ, 4, DEV + 800, 10);
+	expect_all(&w, "RACE-RAW:error:1");
 }
 
 /* --- gaps --------------------------------------------------------------------------------- */
