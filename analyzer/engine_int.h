@@ -676,6 +676,8 @@ void krt_judge_free(struct krt_engine *e);
 
 /* A key for the call site, 0 when there is no stack. */
 uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack);
+/* Is it a CUDA library (cuBLAS, ...; not the runtime) that calls?  Its calls are not for the program to change. */
+bool krt_library_site(const struct krt_engine *e, uint32_t stack);
 /*
  * Called by the driver, and it is not seen when: by a host node, which comes after
  * what it depends on, or by the destructor of a user object, which comes after the

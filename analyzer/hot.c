@@ -799,6 +799,8 @@ static void judge(struct krt_engine *e, const struct krt_site *s, const struct k
 	if (h->edges >= e->cfg.hot_min && !h->added)
 		HASH_FIND(hh, needed, &s->code, sizeof(s->code), n);
 	if (h->edges >= e->cfg.hot_min && !h->added && !n) {
+		if (krt_library_site(e, s->stack))
+			return;
 		hot_finding(e, s, KRT_RULE_PERF_REDUNDANT_SYNC, more(rounds, h->edges));
 		return;
 	}

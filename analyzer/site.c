@@ -39,6 +39,23 @@ uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
 	return s->site;
 }
 
+bool krt_library_site(const struct krt_engine *e, uint32_t stack)
+{
+	static const char runtime[] = "libcudart.";
+	struct krt_stack_info *s = stack ? krt_stack_get(&e->obj, stack) : NULL;
+
+	for (unsigned i = 0; s && i < s->depth; i++) {
+		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
+		const char *name = m && m->path ? strrchr(m->path, '/') : NULL;
+
+		if (m && (m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER))
+			continue;
+		return m && m->role == KRT_MODULE_CUDA &&
+		       strncmp(name ? name + 1 : "", runtime, sizeof(runtime) - 1);
+	}
+	return false;
+}
+
 bool krt_unseen_call(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_stack_info *s = c->rec->stack ? krt_stack_get(&e->obj, c->rec->stack) : NULL;

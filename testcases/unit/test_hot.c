@@ -668,6 +668,38 @@ static void sync_twice(struct world *w)
 	}
 }
 
+/* the second sync is the library's */
+static void sync_twice_by(struct world *w, const char *library)
+{
+	struct {
+		struct krt_rec_module r;
+		char path[32];
+	} module = {.r = {.h = {.kind = KRT_REC_MODULE, .size = sizeof(module)},
+			  .base = 0x900000, .end = 0x910000, .role = KRT_MODULE_CUDA,
+			  .path_len = (uint16_t)strlen(library)}};
+	uint64_t pc[2] = {0x900010, 0x1000 * OTHER};
+
+	memcpy(module.r.path, library, strlen(library));
+	krt_engine_feed(w->e, &module.r.h, sizeof(module), 0);
+	stack(w, 60, 2, pc);
+	for (int i = 0; i < 20; i++) {
+		kernel_at(w, KERNEL, 1);
+		fetch(w, 4096);
+		sync_at(w, SYNC);
+		sync_at(w, 60);
+	}
+}
+
+static void sync_in_library(struct world *w)
+{
+	sync_twice_by(w, "/lib/libcublas.so.13");
+}
+
+static void sync_in_runtime(struct world *w)
+{
+	sync_twice_by(w, "/lib/libcudart.so.13");
+}
+
 /* work is in flight behind the second wait, which is for what the first had waited for */
 static void wait_again_with_work(struct world *w)
 {
@@ -778,6 +810,8 @@ Test(hot, rules)
 		{module_each_round, "PERF-CHURN:note:1"},
 		{wait_for_itself, "PERF-REDUNDANT-SYNC:note:1"},
 		{sync_twice, "PERF-SYNC-HOT:note:1 PERF-REDUNDANT-SYNC:note:1"},
+		{sync_in_library, "PERF-SYNC-HOT:note:1"},
+		{sync_in_runtime, "PERF-SYNC-HOT:note:1 PERF-REDUNDANT-SYNC:note:1"},
 		{wait_again_with_work, "PERF-SYNC-HOT:note:1 PERF-REDUNDANT-SYNC:note:1"},
 		{with_other_thread, ""},
 		{beside_other_thread, ""},
