@@ -676,7 +676,10 @@ void krt_judge_free(struct krt_engine *e);
 
 /* A key for the call site, 0 when there is no stack. */
 uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack);
-/* Is it a CUDA library (cuBLAS, ...; not the runtime) that calls?  Its calls are not for the program to change. */
+/*
+ * Is it a CUDA library (cuBLAS, ...; not the runtime) that calls?  Its calls are not
+ * for the program to change.
+ */
 bool krt_library_site(const struct krt_engine *e, uint32_t stack);
 /*
  * Called by the driver, and it is not seen when: by a host node, which comes after
@@ -870,7 +873,8 @@ void krt_tensor_maps_in(struct krt_engine *e, const void *param, uint32_t len,
  * leads to: `as` completed, once for each piece of memory.  False: nothing that is
  * known and still there.
  */
-bool krt_texture(struct krt_engine *e, struct krt_context_info *ctx, uint64_t object, bool surface, const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user);
+bool krt_texture(struct krt_engine *e, struct krt_context_info *ctx, uint64_t object, bool surface,
+		 const struct krt_kernel_access *as, krt_kernel_fn *fn, void *user);
 
 /* --- pace.c ------------------------------------------------------------------ */
 

@@ -274,7 +274,8 @@ struct ptx_func {
 	const struct ptx_func *alias;    /* .alias: stands for this one */
 
 	uint32_t nparams, nrets;
-	struct ptx_var *const *params;   /* offsets as the driver lays them out, but for what is aligned to more than 16 */
+	/* offsets as the driver lays them out, but for what is aligned to more than 16 */
+	struct ptx_var *const *params;
 	struct ptx_var *const *rets;
 	uint64_t param_bytes;            /* size of the parameter block */
 
