@@ -244,6 +244,7 @@ static void tell_begin(struct told *t, enum krt_wrong wrong, enum krt_confidence
 	t->f.owner = t->owner;
 	t->f.user = t->user;
 	t->f.thing = t->thing;
+	t->owner[0] = t->user[0] = t->thing[0] = 0;
 }
 
 static void tell_call(struct told *t, const struct krt_stream_info *s, const char *api,
