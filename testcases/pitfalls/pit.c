@@ -122,7 +122,8 @@ static void namespaces(void)
 
 /* ---- fork while all locks are in use ---- */
 
-static _Atomic int stop;
+static _Atomic int stop, round[4]; /* round: that thread has been through once */
+static int no_dlsym;
 
 static void *busy(void *arg)
 {
@@ -143,7 +144,9 @@ static void *busy(void *arg)
 		free(heap);
 		cuStreamSynchronize((CUstream)(0x5000 + me));
 		cuMemFree_v2(p);
-		dlsym(RTLD_DEFAULT, "cuMemFree_v2"); /* no dlopen: libc's own state does not survive a fork in it */
+		if (!no_dlsym)
+			dlsym(RTLD_DEFAULT, "cuMemFree_v2"); /* no dlopen: libc's own state does not survive a fork in it */
+		round[me] = 1;
 		usleep(50);
 	}
 	return NULL;
@@ -183,7 +186,11 @@ static void forks(void)
 	check(!failed, "children of a busy parent live and end");
 }
 
-/* A child that no library function made: no fork handlers ran. */
+/*
+ * A child that no library function made: no fork handlers ran.  The loader's lock is
+ * libc's, and stays with a thread that has it: the others are out of the loader, by
+ * then, and do not look up names themselves.
+ */
 static void clones(void)
 {
 	int failed = 0, status;
@@ -191,8 +198,11 @@ static void clones(void)
 	pthread_t t[2];
 
 	check(!cuInit(0) && !cuMemAlloc_v2(&p, 64), "init");
+	no_dlsym = 1;
 	for (long i = 0; i < 2; i++)
 		pthread_create(&t[i], NULL, busy, (void *)i);
+	while (!round[0] || !round[1])
+		usleep(50);
 	for (int i = 0; i < 40; i++) {
 		static char pending[64];
 		void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
