@@ -1403,16 +1403,6 @@ static int64_t coef_of(const struct aval *v, uint32_t atom)
 	return 0;
 }
 
-static bool equal(const struct aval *a, const struct aval *b)
-{
-	if (a->st || b->st || a->c != b->c || a->n != b->n)
-		return false;
-	for (unsigned i = 0; i < a->n; i++)
-		if (a->t[i].coef != b->t[i].coef || a->t[i].atom != b->t[i].atom)
-			return false;
-	return true;
-}
-
 /* Adds "x cmp y" to the groups; false: cannot be used for a proof. */
 static bool add_guard(struct ev *e, struct group *g, unsigned *n, const struct aval *xv,
 		      const struct aval *yv, unsigned cmp, unsigned w, bool sign)
@@ -1560,7 +1550,8 @@ static bool covered(struct ev *e, const struct pacc *a, uint64_t *lo, uint64_t *
 			const struct pguard *q = &m->guards[k];
 
 			found = q->cmp == l->cmp && q->w == l->w && q->sign == l->sign &&
-				equal(&v[q->x], &v[l->init]) && equal(&v[q->y], &v[l->bound]);
+				aval_equal(&v[q->x], &v[l->init]) &&
+				aval_equal(&v[q->y], &v[l->bound]);
 			if (found)
 				used[k] = true;
 		}

@@ -129,16 +129,6 @@ static bool is_const(const struct aval *v)
 	return v->st == V_OK && !v->n;
 }
 
-static bool same(const struct aval *a, const struct aval *b)
-{
-	if (a->st || b->st || a->c != b->c || a->n != b->n)
-		return false;
-	for (unsigned i = 0; i < a->n; i++)
-		if (a->t[i].coef != b->t[i].coef || a->t[i].atom != b->t[i].atom)
-			return false;
-	return true;
-}
-
 static const struct xloop *find_loop(const struct xgroup *g, uint32_t loop, unsigned *index)
 {
 	for (unsigned i = 0; i < g->nloops; i++)
@@ -217,7 +207,7 @@ static struct aval execute(struct ev *e, const struct pins *p)
 	case P_EITHER:
 		if (v[p->a].st == V_BOTTOM)
 			return v[p->b];
-		if (v[p->b].st == V_BOTTOM || same(&v[p->a], &v[p->b]))
+		if (v[p->b].st == V_BOTTOM || aval_equal(&v[p->a], &v[p->b]))
 			return v[p->a];
 		return top;
 	default:

@@ -92,6 +92,15 @@ struct aval {
 	uint8_t st, n;
 	struct term t[MAX_TERMS];
 };
+static inline bool aval_equal(const struct aval *a, const struct aval *b)
+{
+	if (a->st || b->st || a->c != b->c || a->n != b->n)
+		return false;
+	for (unsigned i = 0; i < a->n; i++)
+		if (a->t[i].coef != b->t[i].coef || a->t[i].atom != b->t[i].atom)
+			return false;
+	return true;
+}
 
 /* ---- pieces of a launch (flow_piece.c) ---- */
 
