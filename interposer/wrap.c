@@ -8,42 +8,9 @@
  * Exported names are aliases of hidden functions, so that the table below holds
  * this library's own addresses whatever the program defines.  No locking.
  */
+#include "arglist.h"
 #include "call.h"
 #include "resolve.h"
-
-/* ABI of the generated wrappers */
-#define T1 uint64_t
-#define P0  void
-#define P1  T1 a0
-#define P2  P1, T1 a1
-#define P3  P2, T1 a2
-#define P4  P3, T1 a3
-#define P5  P4, T1 a4
-#define P6  P5, T1 a5
-#define P7  P6, T1 a6
-#define P8  P7, T1 a7
-#define P9  P8, T1 a8
-#define P10 P9, T1 a9
-#define P11 P10, T1 a10
-#define P12 P11, T1 a11
-#define P15 P12, T1 a12, T1 a13, T1 a14
-#define P16 P15, T1 a15
-
-#define N0
-#define N1  a0
-#define N2  N1, a1
-#define N3  N2, a2
-#define N4  N3, a3
-#define N5  N4, a4
-#define N6  N5, a5
-#define N7  N6, a6
-#define N8  N7, a7
-#define N9  N8, a8
-#define N10 N9, a9
-#define N11 N10, a10
-#define N12 N11, a11
-#define N15 N12, a12, a13, a14
-#define N16 N15, a15
 
 #define V0
 #define V1  a[0]

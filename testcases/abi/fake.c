@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "fake.h"
 #include "api.h"
+#include "arglist.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -25,37 +26,6 @@ static struct {
 static int behave(unsigned id, uint64_t *a);
 
 EXPORT struct fake_control fake;
-
-#define P0  void
-#define P1  uint64_t a0
-#define P2  P1, uint64_t a1
-#define P3  P2, uint64_t a2
-#define P4  P3, uint64_t a3
-#define P5  P4, uint64_t a4
-#define P6  P5, uint64_t a5
-#define P7  P6, uint64_t a6
-#define P8  P7, uint64_t a7
-#define P9  P8, uint64_t a8
-#define P10 P9, uint64_t a9
-#define P11 P10, uint64_t a10
-#define P12 P11, uint64_t a11
-#define P15 P12, uint64_t a12, uint64_t a13, uint64_t a14
-#define P16 P15, uint64_t a15
-#define N0  0
-#define N1  a0
-#define N2  N1, a1
-#define N3  N2, a2
-#define N4  N3, a3
-#define N5  N4, a4
-#define N6  N5, a5
-#define N7  N6, a6
-#define N8  N7, a7
-#define N9  N8, a8
-#define N10 N9, a9
-#define N11 N10, a10
-#define N12 N11, a11
-#define N15 N12, a12, a13, a14
-#define N16 N15, a15
 
 /* fake_NAME is what its own table points to, NAME the export */
 #define DEFINE(sym, argc)                                                                   \
