@@ -29,6 +29,7 @@ static void stack(struct krt_json *j, const char *key, const struct krt_stack *s
 		else
 			krt_json_null(j, "line");
 		krt_json_bool(j, "internal", f->internal);
+		krt_json_bool(j, "python", f->python);
 		krt_json_close(j, '}');
 	}
 	krt_json_close(j, ']');
@@ -122,13 +123,52 @@ static void cost(struct krt_json *j, const struct krt_cost *c)
 	krt_json_close(j, '}');
 }
 
-static void finding(struct krt_json *j, const struct krt_finding *f)
+static void fingerprint(struct krt_json *j, const char *key, uint64_t v)
 {
 	char id[17];
 
-	snprintf(id, sizeof(id), "%016" PRIx64, f->fingerprint);
+	snprintf(id, sizeof(id), "%016" PRIx64, v);
+	krt_json_string(j, key, id);
+}
+
+static void edge(struct krt_json *j, const struct krt_missing *e)
+{
+	if (!e->record_after) {
+		krt_json_null(j, "edge");
+		return;
+	}
+	krt_json_open(j, "edge", '{');
+	krt_json_uint(j, "record_after", e->record_after);
+	krt_json_string(j, "record_stream", e->record_stream);
+	krt_json_uint(j, "wait_before", e->wait_before);
+	krt_json_string(j, "wait_stream", e->wait_stream);
+	krt_json_string(j, "api", krt_user_api_text(e->api));
+	krt_json_string(j, "code", e->code);
+	krt_json_string(j, "verified", krt_verified_text(e->verified));
+	krt_json_string(j, "why", e->why);
+	krt_json_open_flat(j, "also_removes", '[');
+	for (size_t i = 0; i < e->nalso; i++)
+		fingerprint(j, NULL, e->also[i]);
+	krt_json_close(j, ']');
+	krt_json_close(j, '}');
+}
+
+static void suppression(struct krt_json *j, const struct krt_finding *f)
+{
+	if (!f->suppressed_by) {
+		krt_json_null(j, "suppression");
+		return;
+	}
+	krt_json_open_flat(j, "suppression", '{');
+	krt_json_string(j, "line", f->suppressed_by);
+	krt_json_string(j, "reason", f->suppressed_why);
+	krt_json_close(j, '}');
+}
+
+static void finding(struct krt_json *j, const struct krt_finding *f)
+{
 	krt_json_open(j, NULL, '{');
-	krt_json_string(j, "fingerprint", id);
+	fingerprint(j, "fingerprint", f->fingerprint);
 	krt_json_string(j, "rule", krt_rules[f->rule].id);
 	krt_json_string(j, "level", krt_level_name(f->level));
 	krt_json_string(j, "confidence", krt_confidence_name(f->confidence));
@@ -144,6 +184,12 @@ static void finding(struct krt_json *j, const struct krt_finding *f)
 	krt_json_string(j, "missing", f->order_missing);
 	krt_json_close(j, '}');
 	cost(j, &f->cost);
+	edge(j, &f->edge);
+	suppression(j, f);
+	krt_json_string(j, "baseline",
+			f->baseline == KRT_BASELINE_NEW	    ? "new"
+			: f->baseline == KRT_BASELINE_KNOWN ? "known"
+							    : NULL);
 	krt_json_uint(j, "count", f->count ? f->count : 1);
 	krt_json_close(j, '}');
 }
@@ -257,6 +303,8 @@ int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_write
 		finding(&j, &r->finding[i]);
 	krt_json_close(&j, ']');
 	krt_json_open(&j, "suppressed", '[');
+	for (size_t i = 0; i < r->nsuppressed; i++)
+		finding(&j, &r->suppressed[i]);
 	krt_json_close(&j, ']');
 
 	krt_json_open(&j, "stats", '{');

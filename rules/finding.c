@@ -235,6 +235,28 @@ const char *krt_tier_text(enum krt_tier t)
 	return t < KRT_NR_TIERS ? text[t] : "?";
 }
 
+const char *krt_user_api_text(enum krt_user_api a)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		KRT_USER_APIS(X)
+#undef X
+	};
+
+	return a < KRT_NR_USER_APIS ? text[a] : "?";
+}
+
+const char *krt_verified_text(enum krt_verified v)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		KRT_VERIFIED(X)
+#undef X
+	};
+
+	return v < KRT_NR_VERIFIED ? text[v] : "?";
+}
+
 const char *krt_view_name(enum krt_finding_view v)
 {
 	switch (v) {

@@ -55,6 +55,7 @@ struct krt_frame {
 	const char *file;
 	unsigned line;
 	bool internal;        /* cudart, libcuda, krtsan: folded, never a call site */
+	bool python;	      /* of a Python function; pc is 0 */
 };
 struct krt_stack { unsigned depth; struct krt_frame *frame; };
 
@@ -101,6 +102,48 @@ struct krt_cost {
 	uint64_t queue_ns;	/* work enqueued, not yet begun */
 };
 
+/* The API that a program speaks, as its stacks tell. */
+#define KRT_USER_APIS(X)                                                                           \
+	X(DRIVER, "driver")                                                                        \
+	X(RUNTIME, "runtime")                                                                      \
+	X(TORCH, "torch")
+enum krt_user_api {
+#define X(name, text) KRT_USER_##name,
+	KRT_USER_APIS(X)
+#undef X
+	KRT_NR_USER_APIS
+};
+const char *krt_user_api_text(enum krt_user_api a);
+
+/* What came of judging the trace again with an edge in force. */
+#define KRT_VERIFIED(X)                                                                            \
+	X(NOT_TRIED, "not-tried")                                                                  \
+	X(REMOVES, "removes") /* the finding is gone */                                            \
+	X(KEEPS, "keeps")                                                                          \
+	X(CYCLE, "cycle") /* the wait would come before what is waited for */
+enum krt_verified {
+#define X(name, text) KRT_VERIFIED_##name,
+	KRT_VERIFIED(X)
+#undef X
+	KRT_NR_VERIFIED
+};
+const char *krt_verified_text(enum krt_verified v);
+
+/* The least order that is missing: an event recorded behind one operation, waited for before another. */
+struct krt_missing {
+	uint64_t record_after, wait_before; /* sequence numbers; record_after 0: no edge */
+	const char *record_stream, *wait_stream; /* display names; wait_stream NULL: the host */
+	enum krt_user_api api;
+	const char *code; /* what to add, in that API; NULL: not told */
+	enum krt_verified verified;
+	const char *why;      /* NOT_TRIED: why not; KEEPS: what is left; or NULL */
+	size_t nalso;
+	const uint64_t *also; /* fingerprints of other findings that go with it */
+};
+
+/* Compared with a baseline. */
+enum krt_baseline { KRT_BASELINE_NONE, KRT_BASELINE_NEW, KRT_BASELINE_KNOWN };
+
 struct krt_finding {
 	enum krt_rule_id rule;
 	enum krt_level level;
@@ -115,6 +158,10 @@ struct krt_finding {
 	const char *order_exists;    /* the nearest order that does exist, in words */
 	const char *order_missing;   /* the edge that is missing, in words */
 	struct krt_cost cost;
+	struct krt_missing edge;
+	const char *suppressed_by;   /* FILE:LINE: the suppression, or NULL */
+	const char *suppressed_why;  /* its reason, or NULL */
+	enum krt_baseline baseline;
 };
 
 /* Why coverage is not complete; words are those of the JSON report. */
@@ -165,9 +212,10 @@ struct krt_report {
 	int program_exit;            /* of the tree; -1 unknown */
 	struct krt_coverage
 		own; /* reasons that belong to no process: only reasons and detail are used */
-	size_t nprocesses, nfindings;
+	size_t nprocesses, nfindings, nsuppressed;
 	struct krt_process *process;
 	struct krt_finding *finding; /* errors first, then by sequence */
+	struct krt_finding *suppressed; /* as finding; none of them is among those */
 	uint64_t possible_total;     /* found, also those beyond possible_max */
 	struct krt_arena *arena;
 };
