@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "progress.h"
 #include "session.h"
 #include "../reports/output.h"
 
@@ -22,6 +23,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#define STEP 20000 /* records between two looks at the clock */
 
 static const char *bare, *following;
 static const struct krt_flag flags[] = {
@@ -117,11 +120,28 @@ static void follow(struct krt_session *s)
 	}
 }
 
+/* A finished trace, from end to end. */
+static void read_all(struct krt_session *s, struct krt_progress *p)
+{
+	uint64_t records, bytes, total;
+
+	if (!krt_session_step(s, STEP)) /* opens what there is */
+		return;
+	krt_session_volume(s, &records, &bytes, &total);
+	krt_progress_begin(p, "analyze", bare ? 0 : total);
+	do {
+		krt_session_volume(s, &records, &bytes, &total);
+		krt_progress_at(p, bytes, records, "records");
+	} while (krt_session_step(s, STEP));
+	krt_progress_step(p, "writing the report");
+}
+
 int krt_cmd_analyze(int argc, char **argv)
 {
 	struct krt_options *o = malloc(sizeof(*o));
 	struct krt_session *s = NULL;
 	struct krt_report *r = NULL;
+	struct krt_progress progress = {0};
 	const char *dir;
 	char err[512], suffix[16];
 	int code, verdict, next, pid = getpid();
@@ -154,13 +174,13 @@ int krt_cmd_analyze(int argc, char **argv)
 	if (bare && following)
 		follow(s);
 	else
-		while (krt_session_step(s, SIZE_MAX / 2))
-			;
+		read_all(s, &progress);
 	if (!krt_session_processes(s) && !bare && !krt_session_is_trace(dir)) {
 		krt_fail("trace: %s: no process in it: not a trace", dir);
 		goto out;
 	}
 	r = krt_session_report(s);
+	krt_progress_end(&progress);
 	if (!r) {
 		krt_fail("analyze: no memory for the report");
 		goto out;

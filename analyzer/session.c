@@ -208,6 +208,20 @@ unsigned krt_session_processes(const struct krt_session *s)
 	return s->nproc;
 }
 
+void krt_session_volume(const struct krt_session *s, uint64_t *records, uint64_t *bytes,
+			uint64_t *total)
+{
+	*records = *bytes = *total = 0;
+	for (unsigned i = 0; i < s->nproc; i++) {
+		uint64_t n, read, waiting;
+
+		krt_proc_volume(s->proc[i].p, &n, &read, &waiting);
+		*records += n;
+		*bytes += read;
+		*total += waiting; /* all of a finished trace waits at its first look */
+	}
+}
+
 void krt_session_stop(struct krt_session *s, const char *why)
 {
 	s->stopped = why ? why : "stopped";

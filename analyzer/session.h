@@ -26,6 +26,9 @@ size_t krt_session_step(struct krt_session *s, size_t budget);
 unsigned krt_session_alive(const struct krt_session *s);
 /* Processes seen. */
 unsigned krt_session_processes(const struct krt_session *s);
+/* Records fed and bytes read so far; bytes of all, once a finished trace was stepped through for the first time. */
+void krt_session_volume(const struct krt_session *s, uint64_t *records, uint64_t *bytes,
+			uint64_t *total);
 /* No more feeding: unread records do not count; what still writes is left to itself.  why: for the
  * report, or NULL. */
 void krt_session_stop(struct krt_session *s, const char *why);

@@ -432,6 +432,12 @@ cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync
      $(O)/testcases/hazard/capture_other_thread $(O)/testcases/hazard/nvcc_kernels \
      $(O)/testcases/hazard/lib_gemm_fetched $(FAKE_LIBS)
 	$(Q)testcases/cli/run.sh $(O)
+
+# Progress on a terminal.
+TESTS += progress
+.PHONY: progress
+progress: $(O)/krtsan $(O)/libkrtsan.so $(O)/testcases/tree
+	$(Q)python3 testcases/cli/progress.py $(O)
 # --- end of the command line --------------------------------------------------------
 
 # --- the PyTorch feeds, on a fake PyTorch ----------------------------------------------
