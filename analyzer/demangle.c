@@ -4,9 +4,11 @@
  * no memory from the heap, so that its callback may leave it: a short name can
  * stand for one of many gigabytes.
  */
+#define _GNU_SOURCE
 #include "demangle.h"
 
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,23 +187,110 @@ static void fold(struct brief *b, const char *s, size_t n)
 	}
 }
 
+/* At most what fits, and no half of a character. */
+static void finish(struct brief *b, bool cut)
+{
+	if (b->len == KRT_SHORT_NAME - 1 && cut) {
+		b->len -= 3; /* not within a character of UTF-8 */
+		while (b->len && (b->out[b->len] & 0xc0) == 0x80)
+			b->len--;
+		put(b, "...", 3);
+	}
+	b->out[b->len] = 0;
+}
+
 void krt_demangle_short(const char *name, char out[KRT_SHORT_NAME])
 {
 	struct brief b = {.out = out};
 	char *readable = krt_demangle(name);
-	const char *s = name;
-	size_t n = readable ? bare(readable, &s) : strlen(name);
+	size_t n = strlen(name);
 
-	if (n >= KRT_SHORT_NAME && readable)
+	if (readable) {
+		krt_readable_short(readable, out);
+	} else {
+		put(&b, name, n);
+		finish(&b, n >= KRT_SHORT_NAME);
+	}
+	free(readable);
+}
+
+void krt_readable_short(const char *readable, char out[KRT_SHORT_NAME])
+{
+	struct brief b = {.out = out};
+	const char *s;
+	size_t n = bare(readable, &s);
+
+	if (n >= KRT_SHORT_NAME)
 		fold(&b, s, n);
 	else
 		put(&b, s, n);
-	if (b.len == KRT_SHORT_NAME - 1 && n >= KRT_SHORT_NAME) {
-		b.len -= 3; /* not within a character of UTF-8 */
-		while (b.len && (out[b.len] & 0xc0) == 0x80)
-			b.len--;
-		put(&b, "...", 3);
+	finish(&b, n >= KRT_SHORT_NAME);
+}
+
+/* step.constprop.0, step.isra.0.cold: how much of it is the name? */
+static size_t unmarked(const char *s, size_t n)
+{
+	static const char *const mark[] = {".constprop.", ".isra.",	".part.",
+					   ".cold",	  ".lto_priv.", ".llvm."};
+
+	for (unsigned i = 0; i < sizeof(mark) / sizeof(*mark); i++) {
+		const char *at = memmem(s, n, mark[i], strlen(mark[i]));
+
+		if (at && at > s)
+			n = (size_t)(at - s);
 	}
-	out[b.len] = 0;
-	free(readable);
+	return n;
+}
+
+/* The operator that a template's arguments would be taken for: operator<, operator->, ... */
+static size_t operator_at(const char *s, const char *end)
+{
+	static const char word[] = "operator";
+	size_t n = sizeof(word) - 1;
+
+	if ((size_t)(end - s) < n || strncmp(s, word, n))
+		return 0;
+	while (s + n < end && strchr("<>=-!&|+*/%^~", s[n]))
+		n++;
+	return n;
+}
+
+void krt_readable_plain(const char *readable, char out[KRT_SHORT_NAME])
+{
+	struct brief b = {.out = out};
+	const char *s, *end;
+	size_t n = bare(readable, &s), k;
+	bool cut = false;
+
+	end = s + unmarked(s, n);
+	while (s < end) {
+		const char *past = strchr("(<{[", *s) ? past_group(s) : s + 1;
+
+		if (past > end)
+			past = end;
+		k = !b.len || out[b.len - 1] == ':' ? operator_at(s, end) : 0;
+		if (k) {
+			past = s + k;
+			put(&b, s, k);
+		} else if (*s == '{' && past - s > 7 && !strncmp(s, "{lambda", 7)) {
+			const char *number = past; /* {lambda(int)#1}: by its number */
+
+			while (number > s && *number != '#')
+				number--;
+			put(&b, "{lambda", 7);
+			if (number > s)
+				put(&b, number, (size_t)(past - number));
+		} else if (!strncmp(s, "_INTERNAL_", 10) && (b.len < 2 || out[b.len - 1] == ':')) {
+			/* nvcc's name for a file's anonymous namespace has a hash in it */
+			past = strstr(s, "::");
+			if (!past || past > end)
+				past = end;
+			put(&b, "(anonymous namespace)", 21);
+		} else if (*s != '<' && *s != '[') {
+			put(&b, s, (size_t)(past - s));
+		}
+		cut |= b.len == KRT_SHORT_NAME - 1;
+		s = past;
+	}
+	finish(&b, cut);
 }

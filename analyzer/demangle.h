@@ -15,5 +15,12 @@ char *krt_demangle(const char *name);
  * a long one the last template arguments, or what else does not fit, as "...".
  */
 void krt_demangle_short(const char *name, char out[KRT_SHORT_NAME]);
+/* The same of a name that is readable already. */
+void krt_readable_short(const char *readable, char out[KRT_SHORT_NAME]);
+/*
+ * Of a readable name what compilers, versions and machines agree on: without result,
+ * parameters, template arguments, and marks of clones and ABIs.
+ */
+void krt_readable_plain(const char *readable, char out[KRT_SHORT_NAME]);
 
 #endif

@@ -12,6 +12,7 @@
 #include "symbols.h"
 #include "demangle.h"
 #include "../interposer/record.h"
+#include "../reports/report.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -397,61 +398,6 @@ static const struct module *find(const struct krt_symbols *s, unsigned process,
 	return NULL;
 }
 
-/* A function of krtsan.h, compiled into the program. */
-static bool annotation(const struct krt_frame *f)
-{
-	const char *slash = f->file ? strrchr(f->file, '/') : NULL;
-
-	return f->function && !strncmp(f->function, "krtsan_", 7) &&
-	       (!f->file || !strcmp(slash ? slash + 1 : f->file, "krtsan.h"));
-}
-
-/*
- * nvcc links cudart into the program and puts a launch stub of each kernel
- * there: known by name only; krtsan.h puts its functions there.  From the
- * innermost frame outwards, what belongs to them is no call site.
- */
-static void fold_library(struct krt_stack *st)
-{
-	static const char *const prefix[] = {
-		"__cudart", "libcudart_static_", "cudart::",
-		"__cudaRegister", "__cudaPushCallConfiguration", "__cudaLaunchKernel", /* of 13.0's header */
-	};
-	static const char stub[] = "__device_stub_";
-	char kernel[1024] = "";
-
-	for (unsigned i = 0; i < st->depth; i++) {
-		struct krt_frame *f = &st->frame[i];
-		const char *n = f->function;
-		bool hit = f->internal || annotation(f);
-
-		if (!n)
-			n = "";
-		for (unsigned k = 0; k < sizeof(prefix) / sizeof(*prefix) && !hit; k++)
-			hit = !strncmp(n, prefix[k], strlen(prefix[k]));
-		/* cudaMalloc; cudaError cudaLaunchKernel<char>(...) of the C++ header */
-		if (!hit && !strncmp(n, "cudaError", 9) && strchr(n, ' '))
-			n = strchr(n, ' ') + 1;
-		if (!hit && !strncmp(n, "cuda", 4) && n[4] >= 'A' && n[4] <= 'Z')
-			hit = true;
-		if (!hit && kernel[0] && !strcmp(n, kernel))
-			hit = true;
-		if (!hit && !strncmp(n, stub, sizeof(stub) - 1)) {
-			char mangled[1024], *text;
-
-			snprintf(mangled, sizeof(mangled), "%.*s",
-				 (int)strcspn(n + sizeof(stub) - 1, "("), n + sizeof(stub) - 1);
-			text = krt_demangle(mangled);
-			snprintf(kernel, sizeof(kernel), "%s", text ? text : mangled);
-			free(text);
-			hit = true;
-		}
-		if (!hit)
-			return;
-		f->internal = true;
-	}
-}
-
 void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack *st,
 		       struct krt_arena *a)
 {
@@ -492,5 +438,5 @@ void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack
 	}
 	st->frame = out;
 	st->depth = n;
-	fold_library(st);
+	krt_stack_fold(st);
 }

@@ -111,6 +111,20 @@ static bool wants_color(const struct krt_options *o, int fd)
 	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+/* What paths of sources are shown relative to; free() it. */
+static char *source_root(const struct krt_options *o)
+{
+	const char *given = *o->source_root ? o->source_root : o->strip_path_prefix;
+	char *whole;
+
+	if (!*given)
+		return getcwd(NULL, 0);
+	if (*given == '/') /* as compilers wrote it, also where no such folder is here */
+		return strdup(given);
+	whole = realpath(given, NULL);
+	return whole ? whole : strdup(given);
+}
+
 static int write_one(const struct krt_report *r, const struct krt_options *o,
 		     const struct krt_format *format, const char *path, int pid, const char *suffix)
 {
@@ -122,7 +136,7 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	struct krt_writer w = {
 		.show = show[o->show], .full_stacks = o->verbosity > 0, .pid = pid,
 	};
-	char *name = NULL, *cwd = NULL;
+	char *name = NULL, *root = NULL;
 	FILE *f;
 	int fd, err = -1;
 
@@ -148,7 +162,7 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	/* In one piece, as far as may be: other processes write to the same terminal. */
 	setvbuf(f, NULL, _IOFBF, 1 << 16);
 	w.color = wants_color(o, fd);
-	w.strip = cwd = getcwd(NULL, 0);
+	w.strip = root = source_root(o);
 	err = format->write(f, r, &w);
 	if (fclose(f))
 		err = -1;
@@ -158,7 +172,7 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	else if (name && suffix && !per_process(path))
 		fprintf(stderr, "krtsan: report: %s is another process's: written to %s\n", path, name);
 out:
-	free(cwd);
+	free(root);
 	free(name);
 	return err;
 }

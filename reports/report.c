@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all writers share: the table of formats, call sites, fingerprints, UTF-8.
+ * What all writers share: the table of formats, fingerprints, UTF-8.
  */
 #include "report.h"
 
@@ -20,14 +20,6 @@ const struct krt_format *krt_format_by_name(const char *name, size_t len)
 	for (const struct krt_format *f = krt_formats; f->name; f++)
 		if (strlen(f->name) == len && !memcmp(f->name, name, len))
 			return f;
-	return NULL;
-}
-
-const struct krt_frame *krt_stack_site(const struct krt_stack *s)
-{
-	for (unsigned i = 0; i < s->depth; i++)
-		if (!s->frame[i].internal)
-			return &s->frame[i];
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
 #ifndef KRT_REPORT_H
 #define KRT_REPORT_H
 
+#include "../analyzer/demangle.h"
 #include "../rules/finding.h"
 #include <stdio.h>
 
@@ -18,7 +19,7 @@ struct krt_writer {
 	bool full_stacks;         /* text: every frame, one a line */
 	unsigned limit;           /* text: findings at most (0: 100) */
 	int pid;                  /* text: prefix of the lines that belong to no process */
-	const char *strip;        /* text: path prefix left out of file names, or NULL */
+	const char *strip;        /* root of krt_source_path(), or NULL */
 };
 
 /* 0, or -1 when something did not get written (errno). */
@@ -32,11 +33,28 @@ struct krt_format {
 extern const struct krt_format krt_formats[]; /* ends with a NULL name */
 const struct krt_format *krt_format_by_name(const char *name, size_t len);
 
+/* Whose code a frame is, as its module, file and function tell. */
+enum krt_frame_kind {
+	KRT_FRAME_USER,
+	KRT_FRAME_LIBRARY,  /* of the system, a package, a framework; also headers compiled in */
+	KRT_FRAME_START,    /* calls main or a thread's function */
+	KRT_FRAME_INTERNAL, /* cudart, libcuda, CUDA libraries, krtsan */
+};
+enum krt_frame_kind krt_frame_kind(const struct krt_frame *f);
 /*
- * The frame a finding is known by: the innermost one outside cudart, libcuda,
- * the CUDA libraries and krtsan; NULL if there is none.
+ * The frame a finding is known by: the innermost one of the user's code, else of
+ * a library; NULL if there is none.
  */
 const struct krt_frame *krt_stack_site(const struct krt_stack *s);
+/* Marks what belongs to cudart and krtsan.h at the inner end of a named stack as internal. */
+void krt_stack_fold(struct krt_stack *s);
+/* A frame's function without result, parameters, template arguments and compilers' marks. */
+void krt_frame_function(const struct krt_frame *f, char out[KRT_SHORT_NAME]);
+/*
+ * A path of a source as text and SARIF show it: relative to root (source_root,
+ * else the working directory) where it lies under it.  JSON has the whole path.
+ */
+const char *krt_source_path(const char *file, const char *root);
 /*
  * A hash of rule, both operations and the names of their innermost user
  * functions (in either order); no address, pid, sequence number or line.

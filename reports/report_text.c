@@ -101,12 +101,7 @@ static const char *base_name(const char *path)
 static void frame(const struct text *t, const struct krt_frame *f)
 {
 	if (f->file) {
-		size_t n = t->w->strip ? strlen(t->w->strip) : 0;
-		const char *file = f->file;
-
-		if (n && !strncmp(file, t->w->strip, n) && file[n] == '/')
-			file += n + 1;
-		plain(t, file);
+		plain(t, krt_source_path(f->file, t->w->strip));
 		if (f->line)
 			fprintf(t->out, ":%u", f->line);
 		if (f->function) {

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose code a frame is (report.h): the one table of patterns that call sites,
+ * fingerprints and suppressions go by, and names and paths of frames as
+ * reports show them.  Not locked: pure functions of a stack.
+ */
+#include "../analyzer/demangle.h"
+#include "report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum held_against { BY_FUNCTION, BY_MODULE, BY_FILE };
+
+/* A function of these is a library's only at the inner end of a stack, and not where its source is
+ * the user's. */
+#define INNER KRT_FRAME_INTERNAL
+
+/* `*` stands for any text.  Functions are without result, parameters and template arguments. */
+static const struct pattern {
+	uint8_t against; /* enum held_against */
+	uint8_t kind;	 /* enum krt_frame_kind */
+	const char *glob;
+} pattern[] = {
+	/* cudart, linked statically; 13.0's header; what nvcc puts before main */
+	{BY_FUNCTION, INNER, "__cudart*"},
+	{BY_FUNCTION, INNER, "libcudart_static_*"},
+	{BY_FUNCTION, INNER, "cudart::*"},
+	{BY_FUNCTION, INNER, "__cudaRegister*"},
+	{BY_FUNCTION, INNER, "__cudaPushCallConfiguration"},
+	{BY_FUNCTION, INNER, "__cudaPopCallConfiguration"},
+	{BY_FUNCTION, INNER, "__cudaLaunchKernel*"},
+	{BY_FUNCTION, INNER, "__nv_cudaEntityRegisterCallback"},
+
+	/* what calls main and a thread's function */
+	{BY_FUNCTION, KRT_FRAME_START, "_start"},
+	{BY_FUNCTION, KRT_FRAME_START, "__libc_start_main*"},
+	{BY_FUNCTION, KRT_FRAME_START, "__libc_start_call_main"},
+	{BY_FUNCTION, KRT_FRAME_START, "generic_start_main"},
+	{BY_FUNCTION, KRT_FRAME_START, "start_thread"},
+	{BY_FUNCTION, KRT_FRAME_START, "clone"},
+	{BY_FUNCTION, KRT_FRAME_START, "clone3"},
+	{BY_FUNCTION, KRT_FRAME_START, "__clone*"},
+	{BY_FUNCTION, KRT_FRAME_START, "execute_native_thread_routine"},
+
+	/* libraries of the system, of languages and of frameworks */
+	{BY_MODULE, KRT_FRAME_LIBRARY, "/lib/*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "/lib64/*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "/usr/lib/*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "/usr/lib32/*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "/usr/lib64/*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "/usr/local/cuda*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "[*"}, /* [vdso] */
+	{BY_MODULE, KRT_FRAME_LIBRARY, "linux-vdso*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/ld-linux*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libc.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libc-2.*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libpthread*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libstdc++.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libc++.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libc++abi.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libgcc_s.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libgomp*.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libiomp5*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libpython*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/python"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/python2*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/python3*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libtorch*.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libc10*.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libnccl*.so*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libnvToolsExt*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/site-packages/*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/dist-packages/*"},
+
+	/* Python's own, and installed packages */
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/site-packages/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/dist-packages/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/lib/python3*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/lib64/python3*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/pytorch/torch/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "<frozen *"},
+
+	/* headers whose code is compiled into the user's */
+	{BY_FILE, KRT_FRAME_LIBRARY, "/usr/include/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "/usr/local/include/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "/usr/lib/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "/usr/local/cuda*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "/opt/cuda/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/targets/*-linux/include/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/c++/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/lib/gcc/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/thrust/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/cub/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/cuda/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/thrust/thrust/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/cub/cub/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/libcudacxx/include/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/torch/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/ATen/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/c10/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/pybind11/*"},
+
+	/* the same without line tables */
+	{BY_FUNCTION, KRT_FRAME_LIBRARY, "std::*"},
+	{BY_FUNCTION, KRT_FRAME_LIBRARY, "__gnu_cxx::*"},
+	{BY_FUNCTION, KRT_FRAME_LIBRARY, "thrust::*"},
+	{BY_FUNCTION, KRT_FRAME_LIBRARY, "cub::*"},
+	{BY_FUNCTION, KRT_FRAME_LIBRARY, "cuda::std::*"},
+	{BY_FUNCTION, KRT_FRAME_LIBRARY, "at::*"},
+	{BY_FUNCTION, KRT_FRAME_LIBRARY, "c10::*"},
+	{BY_FUNCTION, KRT_FRAME_LIBRARY, "pybind11::*"},
+};
+
+static bool fits(const char *glob, const char *s)
+{
+	const char *star = NULL, *again = NULL;
+
+	while (*s)
+		if (*glob == '*') {
+			star = ++glob;
+			again = s;
+		} else if (*glob == *s) {
+			glob++;
+			s++;
+		} else if (star) {
+			glob = star;
+			s = ++again;
+		} else {
+			return false;
+		}
+	while (*glob == '*')
+		glob++;
+	return !*glob;
+}
+
+static bool any(enum held_against against, enum krt_frame_kind kind, const char *s)
+{
+	for (size_t i = 0; s && i < sizeof(pattern) / sizeof(*pattern); i++)
+		if (pattern[i].against == against && pattern[i].kind == kind &&
+		    fits(pattern[i].glob, s))
+			return true;
+	return false;
+}
+
+void krt_frame_function(const struct krt_frame *f, char out[KRT_SHORT_NAME])
+{
+	if (f->python)
+		snprintf(out, KRT_SHORT_NAME, "%s", f->function ? f->function : "");
+	else
+		krt_readable_plain(f->function ? f->function : "", out);
+}
+
+enum krt_frame_kind krt_frame_kind(const struct krt_frame *f)
+{
+	char function[KRT_SHORT_NAME];
+
+	if (f->internal)
+		return KRT_FRAME_INTERNAL;
+	krt_frame_function(f, function);
+	if (!f->python && any(BY_FUNCTION, KRT_FRAME_START, function))
+		return KRT_FRAME_START;
+	if (any(BY_MODULE, KRT_FRAME_LIBRARY, f->python ? NULL : f->module) ||
+	    any(BY_FILE, KRT_FRAME_LIBRARY, f->file) ||
+	    (!f->python && any(BY_FUNCTION, KRT_FRAME_LIBRARY, function)))
+		return KRT_FRAME_LIBRARY;
+	return KRT_FRAME_USER;
+}
+
+const struct krt_frame *krt_stack_site(const struct krt_stack *s)
+{
+	const struct krt_frame *library = NULL;
+
+	for (unsigned i = 0; i < s->depth; i++) {
+		enum krt_frame_kind kind = krt_frame_kind(&s->frame[i]);
+
+		if (kind == KRT_FRAME_USER)
+			return &s->frame[i];
+		if (kind == KRT_FRAME_LIBRARY && !library)
+			library = &s->frame[i];
+	}
+	return library;
+}
+
+/* A function of krtsan.h, compiled into the program. */
+static bool annotation(const struct krt_frame *f)
+{
+	const char *slash = f->file ? strrchr(f->file, '/') : NULL;
+
+	return f->function && !strncmp(f->function, "krtsan_", 7) &&
+	       (!f->file || !strcmp(slash ? slash + 1 : f->file, "krtsan.h"));
+}
+
+/* cudaMalloc; cudaError cudaLaunchKernel<char>(...) of the C++ header; not what the user called so. */
+static bool runtime(const struct krt_frame *f, const char *function)
+{
+	if (f->file && !any(BY_FILE, KRT_FRAME_LIBRARY, f->file))
+		return false;
+	return any(BY_FUNCTION, INNER, function) ||
+	       (!strncmp(function, "cuda", 4) && function[4] >= 'A' && function[4] <= 'Z');
+}
+
+void krt_stack_fold(struct krt_stack *st)
+{
+	static const char stub[] = "__device_stub_";
+	char kernel[KRT_SHORT_NAME] = "";
+
+	for (unsigned i = 0; i < st->depth; i++) {
+		struct krt_frame *f = &st->frame[i];
+		char name[KRT_SHORT_NAME];
+
+		krt_frame_function(f, name);
+		if (!strncmp(name, stub, sizeof(stub) - 1)) {
+			char mangled[1024], *text;
+			const char *from = f->function + sizeof(stub) - 1;
+
+			snprintf(mangled, sizeof(mangled), "%.*s", (int)strcspn(from, "("), from);
+			text = krt_demangle(mangled);
+			krt_readable_plain(text ? text : mangled, kernel);
+			free(text);
+		} else if (!f->internal && !annotation(f) && !runtime(f, name) &&
+			   !(kernel[0] && !strcmp(name, kernel))) {
+			return;
+		}
+		f->internal = true;
+	}
+}
+
+const char *krt_source_path(const char *file, const char *root)
+{
+	size_t n = root ? strlen(root) : 0;
+
+	while (n && root[n - 1] == '/')
+		n--;
+	return n && !strncmp(file, root, n) && file[n] == '/' && file[n + 1] ? file + n + 1 : file;
+}
