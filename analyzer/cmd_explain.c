@@ -11,7 +11,7 @@
 static const struct krt_usage usage = {
 	.command = "explain",
 	.args = "[RULE...]",
-	.about = "Explains rules: what is wrong, an example, the cure.  Without RULE: lists them.",
+	.about = "Explains rules: what is wrong, the cure, a bad and a good example.  Without RULE: lists them.",
 };
 
 static void list(FILE *f)
@@ -47,10 +47,8 @@ int krt_cmd_explain(int argc, char **argv)
 			list(stderr);
 			return KRT_EXIT_FAILED;
 		}
-		printf("%s%s (%s): %s\n\n%s", i > next ? "\n" : "", r->id, krt_level_name(r->level),
-		       r->title, r->explain ? r->explain : "");
-		if (r->explain && *r->explain && r->explain[strlen(r->explain) - 1] != '\n')
-			putchar('\n');
+		printf("%s%s (%s): %s\n\n%s\nBad:\n\n%s\nGood:\n\n%s", i > next ? "\n" : "", r->id,
+		       krt_level_name(r->level), r->title, r->explain, r->bad, r->good);
 	}
 	return fflush(stdout) ? KRT_EXIT_FAILED : 0;
 }

@@ -41,7 +41,8 @@ enum krt_rule_id {
 struct krt_rule {
 	const char *id, *title;
 	enum krt_level level;
-	const char *explain; /* embedded text of rules/explain/<id>.txt */
+	const char *explain;	/* embedded text of rules/explain/<id>.txt */
+	const char *bad, *good; /* example of testcases/explain/<id>.c, with the hazard and mended */
 };
 extern const struct krt_rule krt_rules[KRT_NR_RULES];
 const struct krt_rule *krt_rule_by_id(const char *id);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule table: rows of rules.def, each with the text of explain/ID.txt,
- * which the build turns into a macro of explain.inc (a missing text does not
- * compile).  Constant, so no locking.
+ * The rule table: rows of rules.def, each with the text of explain/ID.txt and the
+ * example of testcases/explain/ID.c, which the build turns into macros of
+ * explain.inc and examples.inc (a missing one does not compile).  Constant, so no locking.
  */
 #include "finding.h"
 #include "explain.inc"
+#include "examples.inc"
 
 #include <strings.h>
 
@@ -14,7 +15,9 @@ const struct krt_rule krt_rules[KRT_NR_RULES] = {
 	[KRT_RULE_##NAME] = {.id = ident,                                                          \
 			     .title = text,                                                        \
 			     .level = KRT_LEVEL_##lvl,                                             \
-			     .explain = KRT_EXPLAIN_##NAME},
+			     .explain = KRT_EXPLAIN_##NAME,                                               \
+			     .bad = KRT_BAD_##NAME,                                                \
+			     .good = KRT_GOOD_##NAME},
 #include "rules.def"
 #undef KRT_RULE
 };

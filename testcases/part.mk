@@ -278,12 +278,12 @@ $(O)/testcases/libs/caller.so: testcases/libs/caller.c $(O)/sim/libcublas.so.13
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -shared -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcublas.so.13
 # --- end of the stand-ins ---------------------------------------------------------
 
-# --- test programs: hazard/NAME.c, its twin NAME.fixed, clean/NAME.c ------------
+# --- test programs: hazard/NAME.c, its twin NAME.fixed, clean/NAME.c; explain/RULE.c: as hazards
 # They are linked with the simulated driver and need not be made anew when it
 # changes.  A twin is built where the head comment has an EXPECT-FIXED line.
-PROG_HAZARDS := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/hazard/*.c))
+PROG_HAZARDS := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/hazard/*.c testcases/explain/*.c))
 PROG_TWINS   := $(patsubst testcases/%.c,$(O)/testcases/%.fixed,$(sort \
-	$(shell grep -ls '^ \* EXPECT-FIXED:' testcases/hazard/*.c testcases/clean/*.c)))
+	$(shell grep -ls '^ \* EXPECT-FIXED:' testcases/hazard/*.c testcases/explain/*.c testcases/clean/*.c)))
 PROG_CLEAN   := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/clean/*.c))
 PROG_DEMO    := $(O)/testcases/demo/demo
 PROG_PLANTED := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/planted/*.c))

@@ -80,6 +80,9 @@ done
 t 'version' 0 "$krtsan" version; prints '^krtsan [0-9]'
 t 'version --json' 0 "$krtsan" version --json; prints '"version"'
 t 'explain' 0 "$krtsan" explain KRT-RACE-RAW; prints 'KRT-RACE-RAW (error)'
+sed -n '/^Bad:/,/^Good:/p' out >bad
+sed -n '/^Good:/,$p' out >good
+holds bad 'cuMemcpyHtoDAsync'; count bad 'cuStreamWaitEvent' 0; count good 'cuStreamWaitEvent' 1
 t 'explain: short' 0 "$krtsan" explain race-war; prints 'KRT-RACE-WAR (error)'
 t 'explain: list' 0 "$krtsan" explain; prints 'KRT-PERF-SYNC-HOT'
 t 'explain: unknown rule' 125 "$krtsan" explain KRT-NONE; says 'KRT-NONE: no such rule'; says 'KRT-RACE-RAW'

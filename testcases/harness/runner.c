@@ -5,9 +5,10 @@
  *
  *   runner [--gpu] [--build=DIR] [--kind=KIND] [-j N] [--keep] [-v] [NAME...]
  *
- * Sources are testcases/hazard/NAME.c and testcases/clean/NAME.c (run it in the
- * top folder), programs DIR/testcases/hazard/NAME, NAME.fixed for the twin built
- * with -DFIXED, and DIR/testcases/clean/NAME.  --kind=KIND: testcases/KIND alone.
+ * Sources are testcases/hazard/NAME.c, testcases/explain/RULE.c (hazards too, of which
+ * `krtsan explain` prints a part) and testcases/clean/NAME.c (run it in the top
+ * folder), programs DIR/testcases/hazard/NAME, NAME.fixed for the twin built with
+ * -DFIXED, and DIR/testcases/clean/NAME.  --kind=KIND: testcases/KIND alone.
  * Head lines:
  *
  *   EXPECT: RULE[|RULE] LEVEL CONFIDENCE VIEW count=N     a finding; or count>=N
@@ -123,7 +124,7 @@ static void parse_expect(struct test *t, const char *s)
 
 static void parse_head(const char *kind, const char *name)
 {
-	bool hazard = !strcmp(kind, "hazard"), started = false;
+	bool hazard = !strcmp(kind, "hazard") || !strcmp(kind, "explain"), started = false;
 	struct test *t, *fixed = NULL;
 	char line[512], key[32], path[PATH_MAX];
 	int main_test = ntests, fixed_test = -1;
@@ -828,6 +829,7 @@ int main(int argc, char **argv)
 		find_programs(kind, names, nnames);
 	} else {
 		find_programs("hazard", names, nnames);
+		find_programs("explain", names, nnames);
 		find_programs("clean", names, nnames);
 	}
 
