@@ -30,6 +30,7 @@ include interposer/part.mk
 include analyzer/part.mk
 include rules/part.mk
 include reports/part.mk
+include analyzer/install/part.mk
 include testcases/part.mk
 
 all: $(ALL)
@@ -38,6 +39,8 @@ help:
 	@echo 'make            build/krtsan, build/libkrtsan.so, build/libkrtsan-nop.so, build/sim/libcuda.so.1'
 	@echo 'make deps       install the Debian packages that are missing'
 	@echo 'make test       every test; ends with "N passed, N failed"'
+	@echo 'make install    DESTDIR= PREFIX=/usr/local LIBDIR= MANDIR= BASHCOMPDIR=; make uninstall takes it away'
+	@echo 'make deb        a Debian package, build/krtsan_VERSION_ARCH.deb'
 	@echo 'make demo       a program with planted hazards under the library'
 	@echo 'make fuzz-kernels  damaged images, PTX, names and kernels files under sanitizers, at length'
 	@echo 'make bench      cost on the simulated driver, as ratios'

@@ -45,8 +45,7 @@ static const struct krt_option_row *option_row(const char *name)
 	return NULL;
 }
 
-/* What an option without a value means; NULL: it wants one. */
-static const char *implied(const struct krt_option_row *row)
+const char *krt_cli_implied(const struct krt_option_row *row)
 {
 	if (row->type == KRT_OPTION_BOOL)
 		return "1";
@@ -114,42 +113,6 @@ static int unknown(const struct krt_usage *u, const char *arg, const char *name)
 			u->command);
 }
 
-static bool obeys(const struct krt_usage *u, const char *option)
-{
-	const char *const *o = u->obeyed;
-
-	while (o && *o && strcmp(*o, option))
-		o++;
-	return !o || *o;
-}
-
-static void help(const struct krt_usage *u)
-{
-	printf("usage: krtsan %s%s%s\n\n%s\n", u->command, *u->args ? " " : "", u->args, u->about);
-	if (u->flags && u->flags->name)
-		puts("");
-	for (const struct krt_flag *f = u->flags; f && f->name; f++) {
-		char name[80];
-
-		snprintf(name, sizeof(name), "%s%s%s%s", f->name[1] ? "--" : "-", f->name,
-			 !f->arg ? "" : f->name[1] ? "=" : " ", f->arg ? f->arg : "");
-		printf("  %-24s %s\n", name, f->help);
-	}
-	if (!u->options)
-		return;
-	puts("\nOptions; the same names go into KRTSAN_OPTIONS=\"name=value:name=value\":");
-	for (unsigned i = 0; i < krt_option_count; i++) {
-		const struct krt_option_row *r = &krt_option_rows[i];
-		char name[NAME_MAX_LEN + 16];
-
-		if ((u->recorded && r->scope == KRT_SCOPE_LIB) || !obeys(u, r->name))
-			continue;
-		snprintf(name, sizeof(name), "--%s=", r->name);
-		dashes(name);
-		printf("  %-20s%-8s %s\n", name, *r->def ? r->def : "''", r->help);
-	}
-}
-
 /*
  * Did the library start us (analyze --bare)?  It has told of mistakes in
  * KRTSAN_OPTIONS, and the rest is in force for us as for it: a slip in an
@@ -192,9 +155,11 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 			i++;
 			break;
 		}
-		if (!strcmp(arg, "--help") || !strcmp(arg, "-h")) {
-			help(u);
-			*code = 0;
+		if (!strcmp(arg, "--help") || !strcmp(arg, "-h") ||
+		    (!strncmp(arg, "--help=", 7) && !krt_help(u, arg + 7))) {
+			if (arg[1] == 'h' || !arg[6])
+				krt_help(u, "");
+			*code = fflush(stdout) ? KRT_EXIT_FAILED : 0;
 			return -1;
 		}
 		arg += longer ? 2 : 1;
@@ -236,7 +201,7 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 			return -1;
 		}
 		if (!value)
-			value = implied(row);
+			value = krt_cli_implied(row);
 		if (!value)
 			value = i + 1 < argc ? argv[++i] : NULL;
 		if (!value) {
@@ -288,47 +253,52 @@ char *krt_cli_find(const char *const places[])
 	return NULL;
 }
 
+/*
+ * Ours that nobody else is to find lies in a folder of its own: beside krtsan in
+ * a build tree, LIBDIR/krtsan where it is installed; libkrtsan.so lies beside
+ * krtsan, or beside that folder.  An unusual LIBDIR has a link in ../lib
+ * (install/part.mk).
+ */
+#define INSTALLED(file)                                                        \
+	"../lib/" KRT_MULTIARCH "/" file, "../lib/" file, "../lib64/" file, NULL
+
 char *krt_cli_library(void)
 {
 	static const char *const places[] = {
-		"libkrtsan.so", "../lib/libkrtsan.so", "../lib/krtsan/libkrtsan.so", NULL,
+		"libkrtsan.so",
+		"../lib/libkrtsan.so", /* copied by hand, the two alone */
+		INSTALLED("krtsan/../libkrtsan.so"),
 	};
 
 	return krt_cli_find(places);
 }
 
-char *krt_cli_torch(void)
+/* The folder of a file. */
+static char *folder_of(char *file)
 {
-	static const char *const places[] = {
-		"torch/sitecustomize.py",
-		"../lib/krtsan/torch/sitecustomize.py",
-		NULL,
-	};
-	char *file = krt_cli_find(places), *slash = file ? strrchr(file, '/') : NULL;
+	char *slash = file ? strrchr(file, '/') : NULL;
 
 	if (slash)
 		*slash = 0;
 	return file;
 }
 
+char *krt_cli_torch(void)
+{
+	static const char *const places[] = {
+		"torch/sitecustomize.py",
+		INSTALLED("krtsan/torch/sitecustomize.py"),
+	};
+
+	return folder_of(krt_cli_find(places));
+}
+
 char *krt_cli_simulator(void)
 {
 	static const char *const places[] = {
 		"sim/libcuda.so.1",
-		"../lib/krtsan/sim/libcuda.so.1",
-		"../lib/sim/libcuda.so.1",
-		NULL,
+		INSTALLED("krtsan/sim/libcuda.so.1"),
 	};
-	char path[PATH_MAX];
-	const char *home = krt_cli_home();
 
-	/* Not resolved: libcuda.so.1 may be a link, and its folder is what counts. */
-	for (unsigned i = 0; home && places[i]; i++) {
-		snprintf(path, sizeof(path), "%s/%s", home, places[i]);
-		if (!access(path, R_OK)) {
-			*strrchr(path, '/') = 0;
-			return realpath(path, NULL);
-		}
-	}
-	return NULL;
+	return folder_of(krt_cli_find(places));
 }

@@ -39,9 +39,10 @@ unsigned krt_cli_distance(const char *a, const char *b);
 /* A subcommand's own flags, beside the options of options.def. */
 struct krt_flag {
 	const char *name;   /* "sim"; short one-letter names too: "o" */
-	const char *arg;    /* what its value is, NULL: takes none */
+	const char *arg;    /* what its value is (FILE, a|b), NULL: takes none */
 	const char *help;
 	const char **value; /* arg: where the value goes; else set to "" */
+	bool internal;      /* our own use: --help alone tells of it */
 };
 
 struct krt_usage {
@@ -59,6 +60,21 @@ struct krt_usage {
  */
 int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o,
 		  int *code);
+
+/* What an option without a value means; NULL: it wants one. */
+const char *krt_cli_implied(const struct krt_option_row *row);
+
+/* --- help.c --- */
+
+/*
+ * Tells of a command on stdout.  form: "" (for people), "roff" (its part of the
+ * man page), "bash" (of the completion).  -1: no such form.
+ */
+int krt_help(const struct krt_usage *u, const char *form);
+/* The same of the tables: "roff-options", "roff-options-library", "roff-rules", "bash". */
+int krt_help_tables(const char *form);
+
+/* --- cli.c: where things lie --- */
 
 /* Where krtsan lies: the folder of this executable; static storage, NULL: not known. */
 const char *krt_cli_home(void);

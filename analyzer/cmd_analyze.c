@@ -28,8 +28,8 @@
 
 static const char *bare, *following;
 static const struct krt_flag flags[] = {
-	{ "bare", NULL, "a bare run's session folder, at its exit (the library's own use)", &bare },
-	{ "follow", NULL, "with --bare: the process still runs, read along with it", &following },
+	{ "bare", NULL, "a bare run's session folder, at its exit (the library's own use)", &bare, true },
+	{ "follow", NULL, "with --bare: the process still runs, read along with it (its own use)", &following, true },
 	{ NULL },
 };
 static const struct krt_usage usage = {

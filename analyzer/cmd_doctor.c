@@ -25,7 +25,7 @@
 static const char *as_json, *preloaded;
 static const struct krt_flag flags[] = {
 	{ "json", NULL, "as JSON", &as_json },
-	{ "preloaded", NULL, "is the library in this process? (its own use)", &preloaded },
+	{ "preloaded", NULL, "is the library in this process? (its own use)", &preloaded, true },
 	{ NULL },
 };
 static const struct krt_usage usage = {

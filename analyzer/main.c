@@ -36,8 +36,62 @@ static void usage(FILE *f)
 	      "  krtsan COMMAND --help\n", f);
 }
 
+static const struct command *find(const char *name)
+{
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+/* Each command's own help in a form of help.c; they ask for it before they do anything. */
+static int all_commands(const char *form)
+{
+	char flag[32], name[32], *argv[] = {name, flag, NULL};
+	int r = 0;
+
+	unsetenv("KRTSAN_OPTIONS");
+	snprintf(flag, sizeof(flag), "--help=%s", form);
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands) && !r; i++) {
+		snprintf(name, sizeof(name), "%s", commands[i].name);
+		r = commands[i].run(2, argv);
+	}
+	return r;
+}
+
+/* help, help COMMAND; --roff and the like are for the build (install/part.mk). */
+static int help(const char *topic)
+{
+	const struct command *c = topic ? find(topic) : NULL;
+	char name[32], flag[] = "--help", *argv[] = {name, flag, NULL};
+	int r = 0;
+
+	if (c) {
+		snprintf(name, sizeof(name), "%s", c->name);
+		return c->run(2, argv);
+	}
+	if (!topic) {
+		usage(stdout);
+	} else if (!strcmp(topic, "--roff")) {
+		r = all_commands("roff");
+	} else if (!strcmp(topic, "--bash")) {
+		fputs("\tcommands)\n\t\techo 'help", stdout);
+		for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+			printf(" %s", commands[i].name);
+		puts("' ;;");
+		r = all_commands("bash");
+		krt_help_tables("bash");
+	} else if (strncmp(topic, "--", 2) || krt_help_tables(topic + 2)) {
+		krt_fail("help: %s: no such command", topic);
+		usage(stderr);
+		return KRT_EXIT_FAILED;
+	}
+	return fflush(stdout) ? KRT_EXIT_FAILED : r;
+}
+
 int main(int argc, char **argv)
 {
+	const struct command *c;
 	const char *name = argc > 1 ? argv[1] : NULL;
 	int fd;
 
@@ -50,15 +104,13 @@ int main(int argc, char **argv)
 	while (fd >= 0 && fd <= 2);
 	if (fd > 2)
 		close(fd);
-	if (name && (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help"))) {
-		usage(stdout);
-		return fflush(stdout) ? KRT_EXIT_FAILED : 0;
-	}
+	if (name && (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")))
+		return help(argc > 2 ? argv[2] : NULL);
 	if (name && !strcmp(name, "--version"))
 		name = "version";
-	for (unsigned i = 0; name && i < sizeof(commands) / sizeof(*commands); i++)
-		if (!strcmp(commands[i].name, name))
-			return commands[i].run(argc - 1, argv + 1);
+	c = name ? find(name) : NULL;
+	if (c)
+		return c->run(argc - 1, argv + 1);
 	if (name)
 		krt_fail("%s: no such command", name);
 	usage(stderr);

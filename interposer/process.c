@@ -511,7 +511,7 @@ static bool executable(const char *path)
 	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* krtsan: beside this library, in ../bin of it, in PATH. */
+/* krtsan: beside this library (a build tree), as the link in its private folder (installed), in ../bin, in PATH. */
 static bool find_krtsan(char *out, size_t size)
 {
 	const struct krt_module *self = krt_module_self();
@@ -527,12 +527,13 @@ static bool find_krtsan(char *out, size_t size)
 			;
 	}
 	if (n) {
-		krt_format(out + n, size - n, "krtsan");
-		if (executable(out))
-			return true;
-		krt_format(out + n, size - n, "../bin/krtsan");
-		if (executable(out))
-			return true;
+		static const char *const places[] = {"krtsan", "krtsan/krtsan", "../bin/krtsan"};
+
+		for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+			krt_format(out + n, size - n, "%s", places[i]);
+			if (executable(out))
+				return true;
+		}
 	}
 	while (path && *path) {
 		size_t k = strcspn(path, ":");

@@ -438,6 +438,15 @@ TESTS += progress
 .PHONY: progress
 progress: $(O)/krtsan $(O)/libkrtsan.so $(O)/testcases/tree
 	$(Q)python3 testcases/cli/progress.py $(O)
+
+# Installation: layouts, man pages, the Debian package; and the completion.
+TESTS += completion installation
+DEPS += bash pkg-config man-db mandoc dpkg-dev lintian binutils
+.PHONY: completion installation
+completion: $(O)/krtsan $(COMPLETION)
+	$(Q)testcases/cli/completion.sh $(O)
+installation: $(O)/krtsan $(O)/libkrtsan.so $(O)/libkrtsan-nop.so $(O)/testcases/tree $(MAN_PAGES) $(COMPLETION)
+	$(Q)testcases/cli/install.sh $(O)
 # --- end of the command line --------------------------------------------------------
 
 # --- the PyTorch feeds, on a fake PyTorch ----------------------------------------------
