@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define EXIT_INCONCLUSIVE 67
@@ -111,6 +112,14 @@ static bool wants_color(const struct krt_options *o, int fd)
 	return isatty(fd) && !(no && *no) && term && strcmp(term, "dumb");
 }
 
+/* Of the terminal that the text goes to; 0: it goes elsewhere. */
+static unsigned columns(int fd)
+{
+	struct winsize size;
+
+	return isatty(fd) && !ioctl(fd, TIOCGWINSZ, &size) ? size.ws_col : 0;
+}
+
 /* What paths of sources are shown relative to; free() it. */
 static char *source_root(const struct krt_options *o)
 {
@@ -162,6 +171,7 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	/* In one piece, as far as may be: other processes write to the same terminal. */
 	setvbuf(f, NULL, _IOFBF, 1 << 16);
 	w.color = wants_color(o, fd);
+	w.columns = columns(fd);
 	w.strip = root = source_root(o);
 	err = format->write(f, r, &w);
 	if (fclose(f))

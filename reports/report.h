@@ -17,6 +17,7 @@ struct krt_writer {
 	bool color;
 	enum krt_confidence show; /* text: findings below are only counted */
 	bool full_stacks;         /* text: every frame, one a line */
+	unsigned columns;	  /* text: of the terminal; 0: lines are not broken */
 	unsigned limit;           /* text: findings at most (0: 100) */
 	int pid;                  /* text: prefix of the lines that belong to no process */
 	const char *strip;        /* root of krt_source_path(), or NULL */
@@ -24,6 +25,9 @@ struct krt_writer {
 
 /* 0, or -1 when something did not get written (errno). */
 int krt_write_text(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+/* The part of the text report that is about one finding. */
+void krt_text_finding(FILE *out, const struct krt_report *r, const struct krt_writer *w,
+		      const struct krt_finding *f);
 int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_writer *w);
 
 struct krt_format {

@@ -2,21 +2,30 @@
 /*
  * The text report: one screen a finding, every line with the ==PID== prefix, a
  * SUMMARY line to grep for, and a last line with the verdict.
+ *
+ * A line is put together in memory and then written, broken at spaces where it
+ * is for a terminal.  Nothing else is kept; not locked.
  */
 #include "../analyzer/demangle.h"
 #include "report.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CHAIN 6 /* frames of a folded stack */
+#define CHAIN 6	       /* frames of a folded stack */
+#define NARROWEST 40   /* a terminal that is not as wide is taken as it comes */
 
 struct text {
 	FILE *out;
 	const struct krt_report *r;
 	const struct krt_writer *w;
 	int pid;
+	char *line; /* after the prefix */
+	size_t len, room;
+	bool no_memory;
 };
 
 enum color { PLAIN, RED, YELLOW, CYAN, BOLD };
@@ -31,8 +40,41 @@ static const char *paint(const struct text *t, enum color c)
 	return t->w->color ? code[c] : "";
 }
 
+/* --- a line ------------------------------------------------------------------ */
+
+static void put(struct text *t, const char *s, size_t n)
+{
+	if (n > t->room - t->len) {
+		size_t room = 2 * t->room + n + 256;
+		char *more = realloc(t->line, room);
+
+		if (!more) {
+			t->no_memory = true;
+			return;
+		}
+		t->line = more;
+		t->room = room;
+	}
+	memcpy(t->line + t->len, s, n);
+	t->len += n;
+}
+
+static void say(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct text *t, const char *fmt, ...)
+{
+	char s[512];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(s, sizeof(s), fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		put(t, s, (size_t)n < sizeof(s) ? (size_t)n : sizeof(s) - 1);
+}
+
 /* Untrusted text: no control character reaches a terminal. */
-static void plain(const struct text *t, const char *s)
+static void plain(struct text *t, const char *s)
 {
 	const char *end = s + strlen(s);
 
@@ -43,53 +85,97 @@ static void plain(const struct text *t, const char *s)
 		/* U+0080..U+009F are control characters too */
 		if (!n || (n == 1 && (c < 0x20 || c == 0x7f)) ||
 		    (n == 2 && c == 0xc2 && (s[1] & 0xff) < 0xa0)) {
-			fprintf(t->out, "\\x%02x", c);
+			say(t, "\\x%02x", c);
 			s++;
 		} else {
-			fwrite(s, 1, n, t->out);
+			put(t, s, n);
 			s += n;
 		}
 	}
 }
 
-static void begin(const struct text *t)
+static void begin(struct text *t, unsigned indent)
 {
-	fprintf(t->out, "==%d==", t->pid);
+	t->len = 0;
+	say(t, "%*s", indent, "");
 }
 
-static void end(const struct text *t)
+/* How much of s (n bytes) goes on a line of so many columns: up to a space, else all of it. */
+static size_t fitting(const char *s, size_t n, unsigned columns)
 {
-	fputc('\n', t->out);
+	size_t i = 0, space = 0;
+	unsigned column = 0;
+
+	while (i < n && s[i] == ' ') { /* not within the indent */
+		i++;
+		column++;
+	}
+	for (; i < n; i++) {
+		if (s[i] == '\033') { /* a colour takes no column */
+			while (i < n && s[i] != 'm')
+				i++;
+			continue;
+		}
+		if (s[i] == ' ')
+			space = i;
+		if ((s[i] & 0xc0) != 0x80 && ++column > columns && space)
+			return space;
+	}
+	return n;
+}
+
+static void end(struct text *t)
+{
+	unsigned prefix = (unsigned)snprintf(NULL, 0, "==%d==", t->pid), indent = 0;
+	unsigned columns = t->w->columns >= prefix + NARROWEST ? t->w->columns - prefix : 0;
+	size_t at = 0, n;
+
+	while (indent < t->len && t->line[indent] == ' ')
+		indent++;
+	do {
+		unsigned hang = at ? indent + 4 : 0;
+
+		n = t->len - at;
+		if (columns)
+			n = fitting(t->line + at, n, columns - hang);
+		fprintf(t->out, "==%d==%*s%.*s\n", t->pid, hang, "", (int)n, t->line ? t->line + at : "");
+		at += n;
+		while (at < t->len && t->line[at] == ' ')
+			at++;
+	} while (at < t->len);
+	t->len = 0;
 }
 
 /* 18204 -> 18,204 */
-static void number(const struct text *t, uint64_t v)
+static void number(struct text *t, uint64_t v)
 {
 	char s[32];
 	int n = snprintf(s, sizeof(s), "%" PRIu64, v);
 
 	for (int i = 0; i < n; i++) {
 		if (i && (n - i) % 3 == 0)
-			fputc(',', t->out);
-		fputc(s[i], t->out);
+			put(t, ",", 1);
+		put(t, &s[i], 1);
 	}
 }
 
-static void amount(const struct text *t, uint64_t bytes)
+static void amount(struct text *t, uint64_t bytes)
 {
 	static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
-	double v = (double)bytes;
+	uint64_t whole = 1;
 	unsigned u = 0;
 
-	while (v >= 1024 && u < 4) {
-		v /= 1024;
+	while (u < 4 && bytes / whole >= 1024) {
+		whole *= 1024;
 		u++;
 	}
-	if (!u)
-		fprintf(t->out, "%" PRIu64 " %s", bytes, bytes == 1 ? "byte" : "bytes");
+	if (bytes % whole)
+		say(t, "%.1f %s", (double)bytes / (double)whole, unit[u]);
 	else
-		fprintf(t->out, "%.1f %s", v, unit[u]);
+		say(t, "%" PRIu64 " %s", bytes / whole, bytes == 1 ? "byte" : unit[u]);
 }
+
+/* --- stacks -------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -98,101 +184,100 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void frame(const struct text *t, const struct krt_frame *f)
+static void function(struct text *t, const struct krt_frame *f)
+{
+	char name[KRT_SHORT_NAME];
+
+	if (f->python) {
+		plain(t, f->function);
+		return;
+	}
+	krt_readable_short(f->function, name);
+	plain(t, name);
+}
+
+static void frame(struct text *t, const struct krt_frame *f)
 {
 	if (f->file) {
 		plain(t, krt_source_path(f->file, t->w->strip));
 		if (f->line)
-			fprintf(t->out, ":%u", f->line);
+			say(t, ":%u", f->line);
 		if (f->function) {
-			fputc(' ', t->out);
-			plain(t, f->function);
+			say(t, " ");
+			function(t, f);
 		}
 		return;
 	}
 	if (f->function) {
-		plain(t, f->function);
-		fputc(' ', t->out);
+		function(t, f);
+		say(t, " ");
 	}
 	if (f->module) {
-		fputs(f->function ? "(" : "", t->out);
+		say(t, "%s", f->function ? "(" : "");
 		plain(t, base_name(f->module));
-		fprintf(t->out, "+0x%" PRIx64 "%s", f->offset, f->function ? ")" : "");
+		say(t, "+0x%" PRIx64 "%s", f->offset, f->function ? ")" : "");
 	} else {
-		fprintf(t->out, "0x%" PRIx64, f->pc);
+		say(t, "0x%" PRIx64, f->pc);
 	}
-}
-
-/* The C library's frames around main and around a thread's function. */
-static bool outside(const struct krt_frame *f)
-{
-	return f->function && (!strcmp(f->function, "start_thread") ||
-			       !strcmp(f->function, "__libc_start_call_main"));
 }
 
 /*
  * One line: the call site first, then its callers.  Frames of krtsan and CUDA
- * libraries are left out, what called main or a thread's function too.
+ * are left out, and what called main or a thread's function; those of other
+ * libraries only count where there is nothing else.
  */
-static void folded(const struct text *t, const char *what, const struct krt_stack *s)
+static void folded(struct text *t, const struct krt_stack *s)
 {
+	const struct krt_frame *site = krt_stack_site(s);
+	enum krt_frame_kind wanted = site ? krt_frame_kind(site) : KRT_FRAME_INTERNAL;
 	unsigned shown = 0;
+	bool gap = false;
 
-	if (!s->depth)
-		return;
-	begin(t);
-	fputs("     ", t->out);
-	plain(t, what);
-	fprintf(t->out, "%*s at ", strlen(what) < 9 ? 9 - (int)strlen(what) : 0, "");
-	for (unsigned i = 0; i < s->depth; i++) {
+	if (!site) /* only library code: better than nothing */
+		frame(t, &s->frame[0]);
+	for (unsigned i = 0; site && i < s->depth; i++) {
 		const struct krt_frame *f = &s->frame[i];
 
-		if (f->internal)
+		if (krt_frame_kind(f) != wanted) {
+			gap |= shown > 0 && !f->internal;
 			continue;
-		if (shown && outside(f))
-			break;
+		}
 		if (shown == CHAIN) {
-			fputs(" <- ...", t->out);
+			say(t, " <- ...");
 			break;
 		}
-		fputs(shown++ ? " <- " : "", t->out);
+		say(t, "%s%s", shown++ ? " <- " : "", gap ? "... <- " : "");
+		gap = false;
 		frame(t, f);
 		if (f->function && !strcmp(f->function, "main"))
 			break;
 	}
-	if (!shown) /* only library code: better than nothing */
-		frame(t, &s->frame[0]);
-	end(t);
 }
 
-static void full(const struct text *t, const char *what, const struct krt_stack *s)
+static void full(struct text *t, const char *what, const struct krt_stack *s)
 {
 	if (!s->depth)
 		return;
-	begin(t);
-	fputs("     ", t->out);
+	begin(t, 5);
 	plain(t, what);
-	fputs(" at", t->out);
+	say(t, " at");
 	end(t);
 	for (unsigned i = 0; i < s->depth; i++) {
-		begin(t);
-		fprintf(t->out, "       #%-2u ", i);
+		begin(t, 7);
+		say(t, "#%-2u ", i);
 		frame(t, &s->frame[i]);
 		end(t);
 	}
 }
 
-static void stack(const struct text *t, const char *what, const struct krt_stack *s)
-{
-	(t->w->full_stacks ? full : folded)(t, what, s);
-}
+/* --- a finding ------------------------------------------------------------------- */
 
-static void field(const struct text *t, const char *name, const char *value)
+static void field(struct text *t, const char *name, const char *value)
 {
 	if (!value || !*value)
 		return;
-	begin(t);
-	fprintf(t->out, "   %s: ", name);
+	begin(t, 3);
+	say(t, "%s: ", name);
 	plain(t, value);
 	end(t);
 }
@@ -202,127 +287,159 @@ static const char *what(const struct krt_operation *o)
 	return o->what ? o->what : "operation";
 }
 
-/* Where an operation's range and role come from, for readers; the JSON has the word itself. */
-static const char *known(const char *knowledge)
-{
-	if (!strcmp(knowledge, "scan"))
-		return "a pointer to it is among the parameters";
-	if (!strcmp(knowledge, "annotation"))
-		return "declared by the program";
-	if (!strcmp(knowledge, "kernels-file"))
-		return "declared in the kernels file";
-	return knowledge;
-}
-
 /* An operation that is named by its kernel. */
 static bool by_kernel(const struct krt_operation *o)
 {
 	return o->kernel && !strncmp(o->api, "kernel ", 7);
 }
 
-static void api(const struct text *t, const struct krt_operation *o)
+static void kernel(struct text *t, const struct krt_operation *o)
 {
 	char name[KRT_SHORT_NAME];
 
+	krt_demangle_short(o->kernel, name);
+	plain(t, name);
+}
+
+static void api(struct text *t, const struct krt_operation *o)
+{
 	if (!by_kernel(o)) {
 		plain(t, o->api);
 		return;
 	}
-	krt_demangle_short(o->kernel, name);
-	fputs("kernel ", t->out);
-	plain(t, name);
+	say(t, "kernel ");
+	kernel(t, o);
 }
 
-static void operation(const struct text *t, const struct krt_operation *o)
+/* Where its range and role come from; calls of the API speak for themselves. */
+static void knowledge(struct text *t, const struct krt_operation *o)
 {
-	plain(t, what(o));
-	if (strcmp(what(o), o->api)) {
-		fputs(" by ", t->out);
-		api(t, o);
-	}
-	if (o->kernel && !by_kernel(o)) {
-		char name[KRT_SHORT_NAME];
+	const char *gloss;
 
-		krt_demangle_short(o->kernel, name);
-		fputs(" \"", t->out);
-		plain(t, name);
-		fputc('"', t->out);
+	if (!o->knowledge || !strcmp(o->knowledge, "api"))
+		return;
+	gloss = krt_tier_gloss(o->knowledge);
+	say(t, " (");
+	plain(t, o->knowledge);
+	if (gloss)
+		say(t, ": %s", gloss);
+	say(t, ")");
+}
+
+/* By what, where and when it was done: "cuMemcpyDtoHAsync #12 on stream "copy" (0x55d0)". */
+static void by(struct text *t, const struct krt_operation *o)
+{
+	api(t, o);
+	if (o->sequence)
+		say(t, " #%" PRIu64, o->sequence);
+	if (o->kernel && !by_kernel(o)) {
+		say(t, " \"");
+		kernel(t, o);
+		say(t, "\"");
 	}
 	if (o->stream) {
-		fputs(" on ", t->out);
+		say(t, " on ");
 		plain(t, o->stream);
 	}
-	fprintf(t->out, ", #%" PRIu64, o->sequence);
 	if (o->nvtx) {
-		fputs(" in range \"", t->out);
+		say(t, " in range \"");
 		plain(t, o->nvtx);
-		fputc('"', t->out);
+		say(t, "\"");
 	}
-	if (o->knowledge && strcmp(o->knowledge, "api")) {
-		fputs(" (", t->out);
-		plain(t, known(o->knowledge));
-		fputc(')', t->out);
-	}
+	knowledge(t, o);
 }
 
-static void made(const struct text *t, const char *how, const char *api, uint64_t seq)
+/* Where first, then what: one line where there is no stack. */
+static void operation(struct text *t, const char *when, const struct krt_operation *o)
 {
-	if (!api)
+	if (!o->api)
 		return;
-	fprintf(t->out, ", %s by ", how);
-	plain(t, api);
-	fprintf(t->out, " #%" PRIu64, seq);
-}
-
-static void buffer(const struct text *t, const struct krt_buffer *b)
-{
-	if (!b->kind)
-		return;
-	begin(t);
-	fputs(b->gaps && !b->open ? "   within " : "   of ", t->out);
-	if (b->open) {
-		fprintf(t->out, "bytes from +0x%" PRIx64 " on of ", b->offset);
-	} else if (b->len) {
-		fprintf(t->out, "bytes +0x%" PRIx64 "..+0x%" PRIx64 " (", b->offset,
-			b->offset + b->len);
-		amount(t, b->len);
-		fputs(") of ", t->out);
+	begin(t, 3);
+	say(t, "%s", when);
+	plain(t, what(o));
+	if (o->stack.depth) {
+		say(t, " at ");
+		folded(t, &o->stack);
+		end(t);
+		begin(t, 5);
+		say(t, "by ");
+	} else {
+		say(t, " by ");
 	}
-	plain(t, b->kind);
-	fputs(" memory", t->out);
-	if (b->name) {
-		fputs(" \"", t->out);
-		plain(t, b->name);
-		fputc('"', t->out);
-	}
-	if (b->base || !b->name) /* a variable may be known by its name alone */
-		fprintf(t->out, " 0x%" PRIx64, b->base);
-	if (b->size) {
-		fputs(" (", t->out);
-		amount(t, b->size);
-		fputc(')', t->out);
-	}
-	made(t, "allocated", b->allocated_by, b->allocated_seq);
-	made(t, "freed", b->freed_by, b->freed_seq);
+	by(t, o);
 	end(t);
 }
 
-static void figure(const struct text *t, const char *name, uint64_t ns, const char *sep)
+static void made(struct text *t, const char *how, const char *api, uint64_t seq,
+		 const struct krt_stack *s)
 {
-	fprintf(t->out, "%s%s", name, ns == KRT_UNKNOWN ? " not known" : " ");
-	if (ns != KRT_UNKNOWN) {
-		number(t, ns / 1000);
-		fprintf(t->out, ".%03u us", (unsigned)(ns % 1000));
+	if (!api)
+		return;
+	begin(t, 5);
+	say(t, "%s by ", how);
+	plain(t, api);
+	say(t, " #%" PRIu64, seq);
+	if (s->depth) {
+		say(t, " at ");
+		folded(t, s);
 	}
-	fputs(sep, t->out);
+	end(t);
 }
 
-static void cost(const struct text *t, const struct krt_cost *c)
+static void buffer(struct text *t, const struct krt_buffer *b)
+{
+	if (!b->kind)
+		return;
+	begin(t, 3);
+	if (b->open) {
+		say(t, "bytes from +0x%" PRIx64 " on of ", b->offset);
+	} else if (b->len && !b->gaps && !b->offset && b->len == b->size) {
+		say(t, "all ");
+		amount(t, b->len);
+		say(t, " of ");
+	} else if (b->len) {
+		say(t, "%sbytes +0x%" PRIx64 "..+0x%" PRIx64 " (", b->gaps ? "within " : "",
+		    b->offset, b->offset + b->len);
+		amount(t, b->len);
+		say(t, ") of ");
+	} else {
+		say(t, "of ");
+	}
+	plain(t, b->kind);
+	say(t, " memory");
+	if (b->name) {
+		say(t, " \"");
+		plain(t, b->name);
+		say(t, "\"");
+	}
+	if (b->size && (b->offset || b->len != b->size || b->open || b->gaps)) {
+		say(t, " (");
+		amount(t, b->size);
+		say(t, ")");
+	}
+	if (b->base || !b->name) /* a variable may be known by its name alone */
+		say(t, " at 0x%" PRIx64, b->base);
+	end(t);
+	made(t, "allocated", b->allocated_by, b->allocated_seq, &b->allocated_at);
+	made(t, "freed", b->freed_by, b->freed_seq, &b->freed_at);
+}
+
+static void figure(struct text *t, const char *name, uint64_t ns, const char *sep)
+{
+	say(t, "%s%s", name, ns == KRT_UNKNOWN ? " not known" : " ");
+	if (ns != KRT_UNKNOWN) {
+		number(t, ns / 1000);
+		say(t, ".%03u us", (unsigned)(ns % 1000));
+	}
+	say(t, "%s", sep);
+}
+
+static void cost(struct text *t, const struct krt_cost *c)
 {
 	if (!c->times)
 		return;
-	begin(t);
-	fputs("   cost: ", t->out);
+	begin(t, 3);
+	say(t, "cost: ");
 	figure(t, "submission", c->submit_ns, "; ");
 	figure(t, "queueing", c->queue_ns, "; ");
 	figure(t, "device service", c->service_ns, "; ");
@@ -330,64 +447,71 @@ static void cost(const struct text *t, const struct krt_cost *c)
 	end(t);
 }
 
-static void finding(struct text *t, const struct krt_finding *f)
+/* What was seen when the trace was judged again with the edge in force. */
+static void verified(struct text *t, const struct krt_missing *e)
 {
-	enum color c = f->level == KRT_LEVEL_ERROR     ? RED
-		       : f->level == KRT_LEVEL_WARNING ? YELLOW
-						       : CYAN;
+	begin(t, 5);
+	switch (e->verified) {
+	case KRT_VERIFIED_REMOVES:
+		say(t, "verified: with this edge the finding ");
+		if (e->nalso)
+			say(t, "and %zu other%s disappear", e->nalso, e->nalso == 1 ? "" : "s");
+		else
+			say(t, "disappears");
+		break;
+	case KRT_VERIFIED_KEEPS:
+		say(t, "not enough alone: with this edge the finding stays");
+		break;
+	case KRT_VERIFIED_CYCLE:
+		say(t, "not possible as the calls are: the wait would come before what it waits for");
+		break;
+	default:
+		if (!e->why)
+			return;
+		say(t, "not verified");
+		break;
+	}
+	if (e->why) {
+		say(t, ": ");
+		plain(t, e->why);
+	}
+	end(t);
+}
+
+static void fix(struct text *t, const struct krt_finding *f)
+{
+	const struct krt_missing *e = &f->edge;
+
+	field(t, "fix", f->fix);
+	if (!e->record_after)
+		return;
+	for (const char *line = e->code; line && *line;) {
+		size_t n = strcspn(line, "\n");
+		char one[512];
+
+		snprintf(one, sizeof(one), "%.*s", (int)n, line);
+		begin(t, 5);
+		say(t, "%s+ ", paint(t, CYAN));
+		plain(t, one);
+		say(t, "%s", paint(t, PLAIN));
+		end(t);
+		line += n + (line[n] == '\n');
+	}
+	verified(t, e);
+}
+
+static void summary(struct text *t, const struct krt_finding *f)
+{
 	const struct krt_frame *site = krt_stack_site(&f->current.stack);
 
-	t->pid = f->pid ? f->pid : t->w->pid;
-	begin(t);
-	fprintf(t->out, " %skrtsan: %s %s%s (%s%s)  [id %016" PRIx64 "]", paint(t, c),
-		krt_level_name(f->level), krt_rules[f->rule].id, paint(t, PLAIN),
-		krt_confidence_name(f->confidence),
-		f->view == KRT_DOCUMENTED_ONLY ? ", documented view only" : "", f->fingerprint);
-	end(t);
-	begin(t);
-	fprintf(t->out, "   %s", paint(t, BOLD));
-	plain(t, f->message ? f->message : krt_rules[f->rule].title);
-	fputs(paint(t, PLAIN), t->out);
-	end(t);
-	if (f->current.api) {
-		begin(t);
-		fputs("   ", t->out);
-		operation(t, &f->current);
-		end(t);
-	}
-	buffer(t, &f->buffer);
-	if (f->previous.api) {
-		begin(t);
-		fputs("   after ", t->out);
-		operation(t, &f->previous);
-		end(t);
-	}
-	field(t, "order that exists", f->order_exists);
-	field(t, "missing edge", f->order_missing);
-	field(t, "fix", f->fix);
-	cost(t, &f->cost);
-	if (f->current.api)
-		stack(t, what(&f->current), &f->current.stack);
-	if (f->previous.api)
-		stack(t, what(&f->previous), &f->previous.stack);
-	stack(t, "allocated", &f->buffer.allocated_at);
-	stack(t, "freed", &f->buffer.freed_at);
-	if (f->count > 1) {
-		begin(t);
-		fputs("   seen ", t->out);
-		number(t, f->count);
-		fputs(" times", t->out);
-		end(t);
-	}
-	begin(t);
-	fprintf(t->out, " SUMMARY: krtsan: %s %s ", krt_level_name(f->level),
-		krt_rules[f->rule].id);
+	begin(t, 1);
+	say(t, "SUMMARY: krtsan: %s %s ", krt_level_name(f->level), krt_rules[f->rule].id);
 	if (site && site->file) {
 		plain(t, base_name(site->file));
-		fprintf(t->out, ":%u", site->line);
+		say(t, ":%u", site->line);
 		if (site->function) {
-			fputs(" in ", t->out);
-			plain(t, site->function);
+			say(t, " in ");
+			function(t, site);
 		}
 	} else if (site) {
 		frame(t, site);
@@ -397,13 +521,66 @@ static void finding(struct text *t, const struct krt_finding *f)
 		plain(t, krt_rules[f->rule].title);
 	}
 	end(t);
-	begin(t);
+}
+
+static void finding(struct text *t, const struct krt_finding *f)
+{
+	enum color c = f->level == KRT_LEVEL_ERROR     ? RED
+		       : f->level == KRT_LEVEL_WARNING ? YELLOW
+						       : CYAN;
+
+	t->pid = f->pid ? f->pid : t->w->pid;
+	begin(t, 1);
+	say(t, "%skrtsan: %s %s%s (%s%s%s)  [id %016" PRIx64 "]", paint(t, c),
+	    krt_level_name(f->level), krt_rules[f->rule].id, paint(t, PLAIN),
+	    krt_confidence_name(f->confidence),
+	    f->view == KRT_DOCUMENTED_ONLY ? ", documented view only" : "",
+	    f->baseline == KRT_BASELINE_KNOWN ? ", known in the baseline" : "", f->fingerprint);
+	end(t);
+	begin(t, 3);
+	say(t, "%s", paint(t, BOLD));
+	plain(t, f->message ? f->message : krt_rules[f->rule].title);
+	say(t, "%s", paint(t, PLAIN));
+	end(t);
+	operation(t, "", &f->current);
+	operation(t, "after ", &f->previous);
+	buffer(t, &f->buffer);
+	field(t, "order that exists", f->order_exists);
+	field(t, "missing edge", f->order_missing);
+	fix(t, f);
+	cost(t, &f->cost);
+	if (f->count > 1) {
+		begin(t, 3);
+		say(t, "seen ");
+		number(t, f->count);
+		say(t, " times");
+		end(t);
+	}
+	if (t->w->full_stacks) {
+		full(t, what(&f->current), &f->current.stack);
+		full(t, what(&f->previous), &f->previous.stack);
+		full(t, "allocated", &f->buffer.allocated_at);
+		full(t, "freed", &f->buffer.freed_at);
+	}
+	summary(t, f);
+	begin(t, 0);
 	end(t);
 	t->pid = t->w->pid;
 }
 
-/* By what the launches' accesses are known, and of how many that is certain. */
-static void kernels(const struct text *t, const struct krt_coverage *sum)
+void krt_text_finding(FILE *out, const struct krt_report *r, const struct krt_writer *w,
+		      const struct krt_finding *f)
+{
+	struct text t = { .out = out, .r = r, .w = w };
+
+	finding(&t, f);
+	free(t.line);
+}
+
+/* --- the end ----------------------------------------------------------------------- */
+
+/* By what the launches' accesses are known, and of how many exactly. */
+static void kernels(struct text *t, const struct krt_coverage *sum)
 {
 	uint64_t all = 0;
 	const char *sep = "";
@@ -412,82 +589,106 @@ static void kernels(const struct text *t, const struct krt_coverage *sum)
 		all += sum->launches_by[k];
 	if (!all)
 		return;
-	begin(t);
-	fputs(" krtsan: kernels: ", t->out);
+	begin(t, 1);
+	say(t, "krtsan: kernels: ");
 	number(t, all);
-	fprintf(t->out, " launch%s known by ", all == 1 ? "" : "es");
+	say(t, " launch%s known by ", all == 1 ? "" : "es");
 	for (unsigned k = 0; k < KRT_NR_TIERS; k++) {
 		if (!sum->launches_by[k])
 			continue;
-		fprintf(t->out, "%s%s ", sep, krt_tier_text(k));
+		say(t, "%s%s ", sep, krt_tier_text(k));
 		number(t, sum->launches_by[k]);
 		sep = ", ";
 	}
-	fprintf(t->out, " (%u %% certain)", (unsigned)(sum->kernels_certain * 100 / all));
+	say(t, " (%u %% exactly)", (unsigned)(sum->kernels_certain * 100 / all));
 	end(t);
 }
 
-static void last_line(const struct text *t, size_t hidden)
+/* Why the analysis is complete, or why not. */
+static void completeness(struct text *t, const struct krt_coverage *sum)
 {
-	static const char *const plural[] = { "s", "" };
-	enum krt_verdict v = krt_report_verdict(t->r);
+	const char *sep = "";
+
+	if (!sum->reasons) {
+		say(t, "analysis complete (");
+		return;
+	}
+	say(t, "analysis incomplete: ");
+	for (unsigned k = 0; k < KRT_NR_REASONS; k++) {
+		if (!(sum->reasons & 1u << k))
+			continue;
+		say(t, "%s%s", sep, krt_reason_text(k));
+		if (sum->detail[k][0]) {
+			say(t, ": ");
+			plain(t, sum->detail[k]);
+		}
+		sep = "; ";
+	}
+	say(t, " (");
+}
+
+static void counts(struct text *t)
+{
 	size_t n[] = { [KRT_LEVEL_NOTE] = 0, [KRT_LEVEL_WARNING] = 0, [KRT_LEVEL_ERROR] = 0 };
+	size_t known = 0;
+
+	for (size_t i = 0; i < t->r->nfindings; i++) {
+		n[t->r->finding[i].level]++;
+		known += t->r->finding[i].baseline == KRT_BASELINE_KNOWN;
+	}
+	for (enum krt_level l = KRT_LEVEL_ERROR + 1; l-- > KRT_LEVEL_NOTE;)
+		say(t, "%zu %s%s%s", n[l], krt_level_name(l), n[l] == 1 ? "" : "s",
+		    l == KRT_LEVEL_NOTE ? "" : ", ");
+	if (known || t->r->nsuppressed) {
+		say(t, " (");
+		if (known)
+			say(t, "%zu known in the baseline%s", known, t->r->nsuppressed ? ", " : "");
+		if (t->r->nsuppressed)
+			say(t, "%zu suppressed", t->r->nsuppressed);
+		say(t, ")");
+	}
+	say(t, "; ");
+}
+
+static void last_line(struct text *t, size_t hidden)
+{
+	enum krt_verdict v = krt_report_verdict(t->r);
 	struct krt_coverage sum;
 
-	for (size_t i = 0; i < t->r->nfindings; i++)
-		n[t->r->finding[i].level]++;
 	krt_report_coverage(t->r, &sum);
 	if (hidden) {
-		begin(t);
-		fputs(" krtsan: ", t->out);
+		begin(t, 1);
+		say(t, "krtsan: ");
 		number(t, hidden);
-		fprintf(t->out, " finding%s below show=%s not shown (show=possible shows all)",
-			plural[hidden == 1], krt_confidence_name(t->w->show));
+		say(t, " finding%s below show=%s not shown (show=possible shows all)",
+		    hidden == 1 ? "" : "s", krt_confidence_name(t->w->show));
 		end(t);
 	}
 	if (sum.timing[0]) {
-		begin(t);
-		fputs(" krtsan: device times: ", t->out);
+		begin(t, 1);
+		say(t, "krtsan: device times: ");
 		plain(t, sum.timing);
 		if (sum.device_times) {
-			fputs(" for ", t->out);
+			say(t, " for ");
 			number(t, sum.device_times);
-			fputs(" operations", t->out);
+			say(t, " operations");
 		}
 		end(t);
 	}
 	kernels(t, &sum);
-	begin(t);
-	fprintf(t->out, " krtsan: %zu error%s, %zu warning%s, %zu note%s; %s%s%s; ",
-		n[KRT_LEVEL_ERROR], plural[n[KRT_LEVEL_ERROR] == 1], n[KRT_LEVEL_WARNING],
-		plural[n[KRT_LEVEL_WARNING] == 1], n[KRT_LEVEL_NOTE],
-		plural[n[KRT_LEVEL_NOTE] == 1],
-		paint(t, v == KRT_VERDICT_CLEAN	     ? BOLD
-			 : v == KRT_VERDICT_FINDINGS ? RED
-						     : YELLOW),
-		krt_verdict_name(v), paint(t, PLAIN));
-	if (!sum.reasons) {
-		fputs("analysis complete (", t->out);
-	} else {
-		const char *sep = "";
-
-		fputs("analysis incomplete: ", t->out);
-		for (unsigned k = 0; k < KRT_NR_REASONS; k++) {
-			if (!(sum.reasons & 1u << k))
-				continue;
-			fprintf(t->out, "%s%s", sep, krt_reason_text(k));
-			if (sum.detail[k][0]) {
-				fputs(": ", t->out);
-				plain(t, sum.detail[k]);
-			}
-			sep = "; ";
-		}
-		fputs(" (", t->out);
-	}
+	begin(t, 1);
+	say(t, "krtsan: ");
+	counts(t);
+	say(t, "%s%s%s; ",
+	    paint(t, v == KRT_VERDICT_CLEAN	     ? BOLD
+		     : v == KRT_VERDICT_FINDINGS ? RED
+						 : YELLOW),
+	    krt_verdict_name(v), paint(t, PLAIN));
+	completeness(t, &sum);
 	number(t, sum.calls);
-	fprintf(t->out, " call%s, ", plural[sum.calls == 1]);
+	say(t, " call%s, ", sum.calls == 1 ? "" : "s");
 	number(t, sum.dropped);
-	fputs(" dropped)", t->out);
+	say(t, " dropped)");
 	end(t);
 }
 
@@ -496,6 +697,7 @@ int krt_write_text(FILE *out, const struct krt_report *r, const struct krt_write
 	struct text t = { .out = out, .r = r, .w = w, .pid = w->pid };
 	unsigned limit = w->limit ? w->limit : 100;
 	size_t shown = 0, hidden = 0, over = 0;
+	int err;
 
 	for (size_t i = 0; i < r->nfindings; i++) {
 		const struct krt_finding *f = &r->finding[i];
@@ -518,12 +720,18 @@ int krt_write_text(FILE *out, const struct krt_report *r, const struct krt_write
 			hidden += r->possible_total - kept;
 	}
 	if (over) {
-		begin(&t);
-		fputs(" krtsan: ", out);
+		begin(&t, 1);
+		say(&t, "krtsan: ");
 		number(&t, over);
-		fputs(" more not printed; --report=json:PATH has all", out);
+		say(&t, " more not printed; --report=json:PATH has all");
 		end(&t);
 	}
 	last_line(&t, hidden);
-	return fflush(out) || ferror(out) ? -1 : 0;
+	free(t.line);
+	err = fflush(out) || ferror(out) ? -1 : 0;
+	if (!err && t.no_memory) {
+		errno = ENOMEM;
+		err = -1;
+	}
+	return err;
 }

@@ -224,15 +224,25 @@ const char *krt_confidence_name(enum krt_confidence c)
 	return "possible";
 }
 
+static const struct tier {
+	const char *text, *gloss;
+} tiers[] = {
+#define X(name, text, gloss) {text, gloss},
+	KRT_TIERS(X)
+#undef X
+};
+
 const char *krt_tier_text(enum krt_tier t)
 {
-	static const char *const text[] = {
-#define X(name, text) text,
-		KRT_TIERS(X)
-#undef X
-	};
+	return t < KRT_NR_TIERS ? tiers[t].text : "?";
+}
 
-	return t < KRT_NR_TIERS ? text[t] : "?";
+const char *krt_tier_gloss(const char *word)
+{
+	for (unsigned t = 0; t < KRT_NR_TIERS; t++)
+		if (!strcmp(tiers[t].text, word))
+			return tiers[t].gloss;
+	return NULL;
 }
 
 const char *krt_user_api_text(enum krt_user_api a)

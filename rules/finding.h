@@ -14,22 +14,24 @@ enum krt_level { KRT_LEVEL_NOTE, KRT_LEVEL_WARNING, KRT_LEVEL_ERROR };
 enum krt_confidence { KRT_POSSIBLE, KRT_LIKELY, KRT_CERTAIN };
 enum krt_finding_view { KRT_BOTH_VIEWS, KRT_DOCUMENTED_ONLY };
 
-/* What told of a launch what it reads and writes, the best that did. */
+/* What told of a launch what it reads and writes, the best that did; how text explains the word. */
 #define KRT_TIERS(X)                                                                               \
-	X(ANNOTATION, "annotation")                                                                \
-	X(KERNELS_FILE, "kernels-file")                                                            \
-	X(LIBRARY, "library-model")                                                                \
-	X(RANGE, "ptx-range") /* of every pointer that the kernel uses its bytes */                \
-	X(ROLE, "ptx-role")   /* of some only what for */                                          \
-	X(NAME, "name-const") /* const in the mangled name */                                      \
-	X(SCAN, "scan")	      /* the pointers among its parameters */
+	X(ANNOTATION, "annotation", "declared by the program")                                     \
+	X(KERNELS_FILE, "kernels-file", "declared in a kernels file")                              \
+	X(LIBRARY, "library-model", "from the arguments of the library's call")                    \
+	X(RANGE, "ptx-range", "computed from its PTX") /* of every pointer that it uses its bytes */ \
+	X(ROLE, "ptx-role", "its PTX tells what for, not which bytes") /* of some */                \
+	X(NAME, "name-const", "const in its name")                                                  \
+	X(SCAN, "scan", "a pointer to it is among the parameters")
 enum krt_tier {
-#define X(name, text) KRT_TIER_##name,
+#define X(name, text, gloss) KRT_TIER_##name,
 	KRT_TIERS(X)
 #undef X
 	KRT_NR_TIERS
 };
 const char *krt_tier_text(enum krt_tier t);
+/* The explanation of a tier's word; NULL: it is none. */
+const char *krt_tier_gloss(const char *word);
 
 enum krt_rule_id {
 #define KRT_RULE(NAME, id, level, title) KRT_RULE_##NAME,

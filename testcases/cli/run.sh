@@ -292,10 +292,10 @@ echo 'kernel *Li0*: arg 0 read [0, 4)' >line.kernels
 t 'explain-kernel: a line of a kernels file' 0 explain --kernels=line.kernels 'apply<float, 0>' kernels.krt
 prints '^  kernels file  line.kernels:1$'; prints 'known by kernels-file$'
 prints '^    arg 0  *read  *every byte of \[+0, +4) of device buffer "a" .*(kernels-file)$'
-t 'analyze: launches by what told of them' 0 "$krtsan" analyze --fail-on=never kernels.krt; says 'ptx-range [0-9]* (100 % certain)'
+t 'analyze: launches by what told of them' 0 "$krtsan" analyze --fail-on=never kernels.krt; says 'ptx-range [0-9]* (100 % exactly)'
 echo 'kernel *: arg 0 read, arg 1 write' >line.kernels
 t 'analyze: roles without their bytes' 0 "$krtsan" analyze --fail-on=never --kernels=line.kernels kernels.krt
-says 'kernels-file [0-9]* (0 % certain)'
+says 'kernels-file [0-9]* (0 % exactly)'
 count err 'says nothing of' 0
 for l in 'arg 9 read: the kernel has fewer parameters' 'arg 0 read [100, 4): a range ends before it begins' \
 	'arg 0 read, arg 2 write: the parameter is no pointer'; do

@@ -37,25 +37,38 @@ Test(text, a_finding_says_it_all)
 	static const char *const line[] = {
 		"==4711== krtsan: error KRT-RACE-RAW (certain)  [id 00003f9c21a07b44]\n",
 		"==4711==   the copy reads what the other still writes\n",
-		"==4711==   read by cuMemcpyDtoHAsync_v2 on stream 3 (0x55d0), #1842\n",
-		"==4711==   of bytes +0x0..+0x400000 (4.0 MiB) of device memory \"act0\" "
-		"0x7f1000000000 (64.0 MiB), "
-		"allocated by cuMemAlloc_v2 #12, freed by cuMemFree_v2 #20\n",
-		"==4711==   after write by cuLaunchKernel \"gemm_f16\" on stream 2 (0x55c0), #1839 "
-		"(declared by the program)\n",
+		/* library frames folded, the call site leads, nothing below main */
+		"==4711==   read at model.cc:211 forward <- main.cc:8 main\n",
+		"==4711==     by cuMemcpyDtoHAsync_v2 #1842 on stream 3 (0x55d0)\n",
+		"==4711==   after write at libapp.so+0x4000 <- 0x42\n",
+		"==4711==     by cuLaunchKernel #1839 \"gemm_f16\" on stream 2 (0x55c0) "
+		"(annotation: declared by the program)\n",
+		"==4711==   bytes +0x0..+0x400000 (4 MiB) of device memory \"act0\" (64 MiB) at "
+		"0x7f1000000000\n",
+		"==4711==     allocated by cuMemAlloc_v2 #12 at model.cc:211 forward <- main.cc:8 "
+		"main\n",
+		"==4711==     freed by cuMemFree_v2 #20\n",
 		"==4711==   order that exists: stream 3 last waited for stream 2 at #1790\n",
 		"==4711==   missing edge: #1839 on stream 2 to #1842 on stream 3\n",
 		"==4711==   fix: record an event on stream 2 after #1839",
-		/* library frames folded, the call site leads, nothing below main */
-		"==4711==     read      at model.cc:211 forward <- main.cc:8 main\n",
-		"==4711==     write     at libapp.so+0x4000 <- 0x42\n",
-		"==4711==     allocated at model.cc:211 forward <- main.cc:8 main\n",
+		"==4711==     + cuEventRecord(e, s2); /* behind #1839 */\n",
+		"==4711==     + cuStreamWaitEvent(s3, e, 0);\n",
+		"==4711==     verified: with this edge the finding and 2 others disappear\n",
 		"==4711==   seen 1,200 times\n",
 		"==4711== SUMMARY: krtsan: error KRT-RACE-RAW model.cc:211 in forward\n",
 	};
+	static const uint64_t also[] = {1, 2};
 	struct krt_report *r = sample_report();
 	const char *at;
 
+	r->finding[0].edge = (struct krt_missing){
+		.record_after = 1839,
+		.wait_before = 1842,
+		.code = "cuEventRecord(e, s2); /* behind #1839 */\ncuStreamWaitEvent(s3, e, 0);\n",
+		.verified = KRT_VERIFIED_REMOVES,
+		.nalso = 2,
+		.also = also,
+	};
 	render(r, (struct krt_writer){ .pid = 4711, .show = KRT_LIKELY, .strip = "/src" });
 	at = text;
 	for (unsigned i = 0; i < sizeof(line) / sizeof(*line); i++) {
@@ -117,7 +130,7 @@ Test(text, an_operation_of_a_kernel_has_its_readable_name)
 			r->finding[i].previous.kernel = "_Z5saxpyPKfPfmf";
 		}
 	render(r, (struct krt_writer){ .pid = 4711 });
-	cr_assert(strstr(text, "after write by kernel saxpy on stream 2"), "%s", text);
+	cr_assert(strstr(text, "    by kernel saxpy #1839 on stream 2"), "%s", text);
 	cr_assert_not(strstr(text, "_Z5saxpy"));
 	free(text);
 	krt_report_destroy(r);
@@ -132,7 +145,7 @@ Test(text, bytes_without_a_known_end_have_none)
 	b->offset = 0x40;
 	b->len = 1;
 	render(r, (struct krt_writer){ .pid = 4711 });
-	cr_assert(strstr(text, "   of bytes +0x40..+0x41 (1 byte) of device memory"), "%s", text);
+	cr_assert(strstr(text, "   bytes +0x40..+0x41 (1 byte) of device memory"), "%s", text);
 	free(text);
 	b->gaps = true;
 	render(r, (struct krt_writer){ .pid = 4711 });
@@ -141,7 +154,7 @@ Test(text, bytes_without_a_known_end_have_none)
 	free(text);
 	b->open = true;
 	render(r, (struct krt_writer){ .pid = 4711 });
-	cr_assert(strstr(text, "   of bytes from +0x40 on of device memory"), "%s", text);
+	cr_assert(strstr(text, "   bytes from +0x40 on of device memory"), "%s", text);
 	free(text);
 	krt_report_destroy(r);
 }
@@ -155,7 +168,128 @@ Test(text, one_screen_a_finding)
 	render(r, (struct krt_writer){ .pid = 1 });
 	for (const char *c = text; *c; c++)
 		lines += *c == '\n';
-	cr_assert_leq(lines, 20);
+	cr_assert_leq(lines, 24);
+	free(text);
+	krt_report_destroy(r);
+}
+
+static unsigned longest_line(void)
+{
+	unsigned most = 0, n = 0;
+
+	for (const char *c = text; *c; c++) {
+		n = *c == '\n' ? 0 : n + ((*c & 0xc0) != 0x80);
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+Test(text, a_terminal_gets_lines_that_fit)
+{
+	struct krt_report *r = sample_report();
+	char *whole, *broken;
+
+	r->nfindings = 1;
+	render(r, (struct krt_writer){ .pid = 4711 });
+	cr_assert_gt(longest_line(), 80);
+	whole = text;
+	render(r, (struct krt_writer){ .pid = 4711, .columns = 80 });
+	cr_assert_leq(longest_line(), 80);
+	cr_assert(strstr(text, "\n==4711==         "), "a broken line goes on further in: %s", text);
+	broken = text;
+	/* breaks are at spaces, and nothing is lost */
+	for (const char *w = whole, *b = broken;; w++, b++) {
+		while (*w == ' ')
+			w++;
+		while (*b == ' ' || (*b == '\n' && *w != '\n')) {
+			if (*b == '\n')
+				b += strlen("==4711==");
+			b++;
+		}
+		cr_assert_eq(*w, *b, "%.30s\n%.30s", w, b);
+		if (!*w)
+			break;
+	}
+	free(broken);
+	render(r, (struct krt_writer){ .pid = 4711, .columns = 3 });
+	cr_assert_str_eq(text, whole, "no room at all: as it comes");
+	free(text);
+	free(whole);
+	krt_report_destroy(r);
+}
+
+Test(text, what_was_seen_of_the_edge)
+{
+	static const struct {
+		enum krt_verified verified;
+		const char *why, *line;
+	} row[] = {
+		{KRT_VERIFIED_REMOVES, NULL, "     verified: with this edge the finding disappears\n"},
+		{KRT_VERIFIED_KEEPS, "two more copies", "     not enough alone: with this edge the finding "
+							 "stays: two more copies\n"},
+		{KRT_VERIFIED_CYCLE, NULL, "     not possible as the calls are: "},
+		{KRT_VERIFIED_NOT_TRIED, "no trace", "     not verified: no trace\n"},
+	};
+	struct krt_report *r = sample_report();
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		r->finding[0].edge = (struct krt_missing){
+			.record_after = 1,
+			.verified = row[i].verified,
+			.why = row[i].why,
+		};
+		render(r, (struct krt_writer){ .pid = 1 });
+		cr_assert(strstr(text, row[i].line), "%s", text);
+		free(text);
+	}
+	krt_report_destroy(r);
+}
+
+Test(text, known_and_suppressed_ones_are_counted)
+{
+	struct krt_report *r = sample_report();
+
+	r->finding[0].baseline = KRT_BASELINE_KNOWN;
+	r->nsuppressed = 3;
+	render(r, (struct krt_writer){ .pid = 1 });
+	cr_assert(strstr(text, "KRT-RACE-RAW (certain, known in the baseline)"), "%s", text);
+	cr_assert(strstr(last_line(), "1 note (1 known in the baseline, 3 suppressed); "), "%s",
+		  last_line());
+	free(text);
+	r->nsuppressed = 0;
+	krt_report_destroy(r);
+}
+
+Test(text, frames_of_libraries_do_not_lead)
+{
+	static struct krt_frame python[] = {
+		{.pc = 1, .module = "/usr/lib/x86_64-linux-gnu/libcuda.so.1", .internal = true},
+		{.pc = 2, .module = "/venv/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so",
+		 .function = "at::native::copy_(at::Tensor&, at::Tensor const&)"},
+		{.function = "Tensor.to", .python = true,
+		 .file = "/venv/lib/python3.11/site-packages/torch/_tensor.py", .line = 9},
+		{.function = "Net.forward.<locals>.step", .python = true, .file = "/src/train.py",
+		 .line = 12},
+		{.function = "Module._call_impl", .python = true,
+		 .file = "/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", .line = 1},
+		{.function = "<module>", .python = true, .file = "/src/train.py", .line = 40},
+		{.pc = 3, .module = "/usr/bin/python3.11", .function = "Py_RunMain"},
+		{.pc = 4, .module = "/usr/lib/libc.so.6", .function = "__libc_start_call_main"},
+	};
+	struct krt_report *r = sample_report();
+
+	r->finding[0].current.stack = (struct krt_stack)STACK(python);
+	render(r, (struct krt_writer){ .pid = 1, .strip = "/src/" });
+	cr_assert(strstr(text, "   read at train.py:12 Net.forward.<locals>.step <- ... <- train.py:40 "
+			       "<module>\n"),
+		  "%s", text);
+	cr_assert(strstr(text, "SUMMARY: krtsan: error KRT-RACE-RAW train.py:12 in "
+			       "Net.forward.<locals>.step\n"));
+	free(text);
+	/* nothing but libraries: the innermost */
+	r->finding[0].current.stack.depth = 3;
+	render(r, (struct krt_writer){ .pid = 1 });
+	cr_assert(strstr(text, "   read at at::native::copy_ (libtorch_cuda.so+0x0)"), "%s", text);
 	free(text);
 	krt_report_destroy(r);
 }
