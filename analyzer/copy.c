@@ -442,6 +442,7 @@ static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_
 			krt_order_wait_context(e->order, ctx->id, snap, views);
 		else
 			krt_order_wait(e->order, s->domain, snap, views);
+		krt_timeline_context(e, c, ctx, after, c->rec->t0, views);
 		krt_snapshot_unref(e->order, snap);
 	}
 }

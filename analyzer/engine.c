@@ -40,6 +40,7 @@ struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg)
 	krt_objects_init(&e->obj, &e->heap, e->order);
 	krt_memory_init(&e->mem, &e->heap);
 	krt_graph_init(e);
+	krt_timeline_init(e);
 	e->sweep_after = 4096;
 	e->round = 1;
 	return e;
@@ -384,6 +385,7 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	krt_hot_pass(e, &c);
 	dispatch(e, &c);
 	krt_pairs_flush(e);
+	krt_timeline_call(e, &c);
 	e->call = NULL;
 	if (sticky(c.rec->result) && !ctx->sticky) {
 		ctx->sticky = true;
@@ -407,6 +409,9 @@ static void thread_record(struct krt_engine *e, const struct krt_rec_thread *r, 
 	l->capture_mode = 0;
 	krt_path_reset(&l->path);
 	memset(&l->hot, 0, sizeof(l->hot));
+	l->timeline = 0;
+	l->tid = r->tid;
+	memcpy(l->name, r->name, sizeof(l->name));
 }
 
 static void device_record(struct krt_engine *e, const struct krt_rec_device *r)
@@ -581,6 +586,8 @@ int krt_engine_report(const struct krt_engine *e, struct krt_report *r)
 	p->bytes = e->bytes;
 	p->peak_bytes = e->heap.peak;
 	p->used_cuda = e->cov.calls > 0;
+	if (krt_timeline_report(e, r->arena, &p->timeline))
+		return -ENOMEM;
 	return krt_judge_report(e, r);
 }
 
@@ -588,6 +595,7 @@ void krt_engine_destroy(struct krt_engine *e)
 {
 	if (!e)
 		return;
+	krt_timeline_free(e);
 	krt_judge_free(e);
 	krt_rights_free(e);
 	krt_pace_free(e);

@@ -21,6 +21,7 @@ struct krt_kernel_watch;
 struct krt_engine_config {
 	unsigned hot_min;
 	unsigned possible_max;
+	unsigned timeline; /* operations kept for the report's timeline at most; 0: there is none */
 	struct krt_kernels_file *kernels; /* or NULL */
 	/*
 	 * Where a kernel's text is to be had: krt_image_store_text(), the store and this

@@ -29,6 +29,7 @@
  *   loop.c    loops of a thread
  *   hot.c     rules about what is done again and again in a loop
  *   pace.c    device times; stretches in which submission sets the pace
+ *   timeline.c    what reports draw: calls on their lanes, and the order between them
  *
  * A call is handled to its end before the next one; pairs that it finds are
  * gathered (struct krt_pair) and become findings when it is done.
@@ -46,6 +47,7 @@
 #include "order.h"
 #include "pattern.h"
 #include "semantics.h"
+#include "../rules/timeline.h"
 #include "../rules/words.h"
 
 #define KRT_ARCH_DEVICES 64
@@ -83,6 +85,9 @@ struct krt_lane {
 	struct krt_lane_hot hot;
 	struct krt_lane_pace *pace; /* NULL: no device times */
 	struct krt_library_lane *library; /* library.c; NULL: it called none */
+	uint32_t timeline; /* its lane there, + 1; 0: none yet */
+	int tid;
+	char name[16]; /* of the thread; perhaps without a zero */
 };
 
 /* A hazard of the call in hand, or of one pair of operations. */
@@ -136,6 +141,7 @@ struct krt_value_wait {
 struct krt_token {
 	uint64_t key;
 	struct krt_snapshot *snap; /* NULL: not known yet */
+	uint64_t seq;		   /* notes: of the last release */
 	struct krt_stamp stamp;	   /* host functions: the operation, */
 	bool entered, left;	   /* and how far it has come */
 	UT_hash_handle hh;
@@ -269,6 +275,8 @@ struct krt_engine {
 	bool times;			/* calls carry times */
 	bool timing;			/* device times come */
 	uint32_t pace_lanes;
+
+	struct krt_timeline_store *timeline; /* NULL: nobody wants one */
 
 	uint64_t sweeps; /* counts them */
 	uint64_t since_sweep,
@@ -890,5 +898,30 @@ void krt_device_times(struct krt_engine *e, const struct krt_rec_device_time *r,
 uint64_t krt_pace_cost(const struct krt_engine *e, const struct krt_site *s, struct krt_cost *cost);
 void krt_pace_finish(struct krt_engine *e);
 void krt_pace_free(struct krt_engine *e);
+
+/* --- timeline.c -------------------------------------------------------------- */
+
+/* All of these do nothing where no timeline is kept. */
+bool krt_timeline_init(struct krt_engine *e);
+/* The call in hand does something on the stream, in its order. */
+void krt_timeline_on(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s);
+/* What the call `from` did is complete before `to` begins, in some views; c: the call in hand. */
+void krt_timeline_edge(struct krt_engine *e, const struct krt_call *c,
+		       enum krt_timeline_edge_kind kind, uint64_t from, uint64_t to, unsigned views);
+/* What krt_host_edge() does, by the same row of semantics. */
+void krt_timeline_host(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
+		       const struct krt_stream_info *s, const struct krt_context_info *ctx);
+/* The call in hand comes after all that the context's streams hold; or (after) what they
+ * do later comes after `from`. */
+void krt_timeline_context(struct krt_engine *e, const struct krt_call *c,
+			  const struct krt_context_info *ctx, bool after, uint64_t from,
+			  unsigned views);
+/* The call in hand is over. */
+void krt_timeline_call(struct krt_engine *e, const struct krt_call *c);
+void krt_timeline_device(struct krt_engine *e, const struct krt_device_time *d);
+/* *result stays as it is where none was kept. */
+int krt_timeline_report(const struct krt_engine *e, struct krt_arena *a,
+			struct krt_timeline **result);
+void krt_timeline_free(struct krt_engine *e);
 
 #endif

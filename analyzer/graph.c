@@ -783,6 +783,7 @@ static void wait_nodes(struct krt_engine *e, const struct krt_call *c, const str
 		if (!ev->record)
 			continue;
 		krt_order_wait(e->order, s->domain, ev->record, KRT_IN_BOTH);
+		krt_timeline_edge(e, c, KRT_TLE_EVENT, ev->record_seq, c->rec->t0, KRT_IN_BOTH);
 		krt_waits_note(&s->waits, ev->record_domain, c->rec->t0, ev->record_seq);
 		if (ev->external)
 			s->external = true;
@@ -818,8 +819,10 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 			   c->api->base, (unsigned long long)c->rec->t0);
 	else
 		wait_nodes(e, c, x, s);
-	if (x && x->last)
+	if (x && x->last) {
 		krt_order_wait(e->order, s->domain, x->last, KRT_IN_BOTH);
+		krt_timeline_edge(e, c, KRT_TLE_GRAPH, x->last_seq, c->rec->t0, KRT_IN_BOTH);
+	}
 	if (x && x->external)
 		s->external = true;
 	op = krt_enqueue(e, c, s, KRT_OPC_GRAPH);
@@ -857,6 +860,7 @@ static void launch(struct krt_engine *e, const struct krt_call *c)
 		if (x->last)
 			krt_snapshot_unref(e->order, x->last);
 		x->last = snap;
+		x->last_seq = c->rec->t0;
 	}
 	krt_op_unref(&e->heap, op);
 	krt_site_work(e, c, 0);

@@ -386,6 +386,7 @@ struct krt_exec {
 	bool signals;  /* nodes signal semaphores */
 	bool dirty; /* updated: fp is rebuilt at the next launch */
 	struct krt_snapshot *last; /* of the latest launch */
+	uint64_t last_seq;
 	uint64_t launches;
 	bool unordered;		   /* nodes without a path were found */
 	/* nodes that changed since its inside was judged; more than that many: all */

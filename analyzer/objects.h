@@ -74,6 +74,7 @@ struct krt_stream_info {
 	struct krt_wait_memory waits;
 	unsigned lane; /* of the thread that enqueued last */
 	uint64_t call, call_before; /* the last two calls that named it */
+	uint32_t timeline; /* its lane there, + 1; 0: none yet */
 	uint64_t trigger_seq, trigger_epoch; /* the last kernel, where it lets the next one begin early */
 };
 

@@ -238,8 +238,10 @@ void krt_device_times(struct krt_engine *e, const struct krt_rec_device_time *r,
 		e->malformed++;
 		return;
 	}
-	for (uint32_t i = 0; i < r->n; i++)
+	for (uint32_t i = 0; i < r->n; i++) {
 		device_time(e, &r->time[i]);
+		krt_timeline_device(e, &r->time[i]);
+	}
 }
 
 /* --- verdicts ---------------------------------------------------------------------------- */

@@ -11,7 +11,9 @@
 #include "reader.h"
 #include "symbols.h"
 #include "../interposer/api.h"
+#include "../reports/output.h"
 #include "../reports/report.h"
+#include "../rules/timeline.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -61,6 +63,8 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 	s->cfg.images = s->images;
 	s->cfg.hot_min = (unsigned)o->hot_min;
 	s->cfg.possible_max = (unsigned)o->possible_max;
+	if (krt_output_timeline(o))
+		s->cfg.timeline = o->timeline < UINT32_MAX / 4 ? (unsigned)o->timeline : UINT32_MAX / 4;
 	if (*o->ptx_path) {
 		DIR *d = opendir(o->ptx_path);
 
@@ -276,6 +280,8 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 	p->exe = krt_arena_strdup(r->arena, h->exe);
 	p->exit_code = h->state == KRT_PROC_EXITED ? h->exit_code : -1;
 	p->stalled_ns = h->stalled_ns;
+	if (p->timeline)
+		p->timeline->offset_ns = h->mono_ns;
 	krt_proc_volume(q->p, &records, &bytes, &peak);
 	p->records = records;
 	p->bytes = bytes;
@@ -313,6 +319,19 @@ static int by_start(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
+/* Timelines of a tree have one zero: the first process's attach. */
+static void align(struct krt_report *r)
+{
+	uint64_t first = UINT64_MAX;
+
+	for (size_t i = 0; i < r->nprocesses; i++)
+		if (r->process[i].timeline && r->process[i].timeline->offset_ns < first)
+			first = r->process[i].timeline->offset_ns;
+	for (size_t i = 0; i < r->nprocesses; i++)
+		if (r->process[i].timeline)
+			r->process[i].timeline->offset_ns -= first;
+}
+
 struct krt_report *krt_session_report(struct krt_session *s)
 {
 	struct krt_report *r = krt_report_new();
@@ -327,6 +346,7 @@ struct krt_report *krt_session_report(struct krt_session *s)
 	for (unsigned i = 0; i < s->nproc; i++)
 		if (!conclude(s, &s->proc[i], r))
 			s->no_memory = true;
+	align(r);
 	/* A misspelt kernel would leave its accesses unknown without a word. */
 	for (const struct krt_kernels_line *l = NULL;
 	     s->kernels && (l = krt_kernels_unused(s->kernels, l));)

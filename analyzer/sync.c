@@ -22,6 +22,7 @@ struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c,
 	if (op)
 		e->enqueued = op->stamp = krt_order_begin(e->order, s->domain);
 	s->lane = c->lane;
+	krt_timeline_on(e, c, s);
 	return op;
 }
 
@@ -31,6 +32,8 @@ bool krt_capturing(struct krt_engine *e, struct krt_stream_info *s)
 		return false;
 	e->cov.captured_calls++;
 	krt_graph_captured(e, s);
+	if (e->call)
+		krt_timeline_on(e, e->call, s);
 	return true;
 }
 
@@ -106,6 +109,7 @@ bool krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
 		added |= krt_order_host_join(e->order, before, earlier);
 	if (s && (blocking | stream | own) & KRT_IN_DOC)
 		krt_waits_note(&e->host_waits, s->domain, c->rec->t0, c->rec->t0);
+	krt_timeline_host(e, c, sem, s, ctx);
 	return added;
 }
 
@@ -227,6 +231,8 @@ static void record(struct krt_engine *e, const struct krt_call *c, struct krt_ev
 	ev->external = s && (s->external || s->external_own);
 	ev->lane = c->lane;
 	krt_op_unref(&e->heap, op);
+	if (s)
+		krt_timeline_on(e, c, s);
 	e->cov.events_recorded++;
 }
 
@@ -270,6 +276,8 @@ static void stream_wait(struct krt_engine *e, const struct krt_call *c)
 	if (!ev->record)
 		return;
 	added = krt_order_wait(e->order, s->domain, ev->record, KRT_IN_BOTH);
+	krt_timeline_on(e, c, s);
+	krt_timeline_edge(e, c, KRT_TLE_EVENT, ev->record_seq, c->rec->t0, KRT_IN_BOTH);
 	krt_hot_wait(e, c, s, ev, added || ev->external || ev->imported);
 	krt_waits_note(&s->waits, ev->record_domain, c->rec->t0, ev->record_seq);
 	if (ev->external)
@@ -281,8 +289,10 @@ static void context_record(struct krt_engine *e, const struct krt_call *c)
 	struct krt_event_info *ev = krt_event_get(&e->obj, c->event, true);
 	struct krt_context_info *ctx = krt_context_get(&e->obj, c->ctx);
 
-	if (ev && ctx)
-		record(e, c, ev, NULL, krt_order_record_context(e->order, ctx->id));
+	if (!ev || !ctx)
+		return;
+	krt_timeline_context(e, c, ctx, false, c->rec->t0, KRT_IN_BOTH);
+	record(e, c, ev, NULL, krt_order_record_context(e->order, ctx->id));
 }
 
 static void context_wait(struct krt_engine *e, const struct krt_call *c)
@@ -295,10 +305,12 @@ static void context_wait(struct krt_engine *e, const struct krt_call *c)
 	e->cov.waits++;
 	event_bind(e, c, NULL, ev);
 	krt_site_wait(e, c, ev, ev->record != NULL, "context");
-	if (ev->record)
-		krt_hot_wait(e, c, NULL, ev,
-			     krt_order_wait_context(e->order, ctx->id, ev->record, KRT_IN_BOTH) ||
-				     ev->external || ev->imported);
+	if (!ev->record)
+		return;
+	krt_hot_wait(e, c, NULL, ev,
+		     krt_order_wait_context(e->order, ctx->id, ev->record, KRT_IN_BOTH) ||
+			     ev->external || ev->imported);
+	krt_timeline_context(e, c, ctx, true, ev->record_seq, KRT_IN_BOTH);
 }
 
 /* Sync, query that succeeded, elapsed time.  Did the host learn anything? */
@@ -315,6 +327,8 @@ static bool event_known(struct krt_engine *e, const struct krt_call *c, struct k
 	if (!ev->record || !c->ok)
 		return false;
 	added = krt_order_host_join(e->order, ev->record, views);
+	if (added || c->op == KRT_OP_EVENT_SYNC)
+		krt_timeline_edge(e, c, KRT_TLE_EVENT, ev->record_seq, c->rec->t0, views);
 	if (views & KRT_IN_DOC)
 		krt_waits_note(&e->host_waits, ev->record_domain, c->rec->t0, ev->record_seq);
 	return added || ev->external || ev->imported;
@@ -535,6 +549,7 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 		}
 		if (snap) {
 			krt_order_wait(e->order, w->stream->domain, snap, KRT_IN_BOTH);
+			krt_timeline_edge(e, c, KRT_TLE_VALUE, c->rec->t0, w->seq, KRT_IN_BOTH);
 			krt_waits_note(&w->stream->waits, s->domain, w->seq, c->rec->t0);
 		}
 		w->stream->external |= f->release[at].external;
@@ -563,6 +578,7 @@ static bool value_wait(struct krt_engine *e, const struct krt_call *c, struct kr
 		if (!f->release[i].snap)
 			continue;
 		krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
+		krt_timeline_edge(e, c, KRT_TLE_VALUE, f->release[i].seq, c->rec->t0, KRT_IN_BOTH);
 		krt_waits_note(&s->waits, f->release[i].domain, c->rec->t0, f->release[i].seq);
 	}
 	if (met)
@@ -596,8 +612,12 @@ void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t ad
 	struct krt_flag *f = e->flags ? flag_get(e, flag_key(e, addr), false) : NULL;
 
 	for (unsigned i = 0; f && i < f->count && i < KRT_RELEASES; i++)
-		if (f->release[i].snap && f->release[i].domain != s->domain)
+		if (f->release[i].snap && f->release[i].domain != s->domain) {
 			krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
+			if (e->call)
+				krt_timeline_edge(e, e->call, KRT_TLE_VALUE, f->release[i].seq,
+						  e->call->rec->t0, KRT_IN_BOTH);
+		}
 }
 
 /* An operation of which only the place on its stream counts; NULL: none was enqueued. */
@@ -795,9 +815,12 @@ static void order_note(struct krt_engine *e, const struct krt_call *c)
 	t = token_get(e, &e->tokens, &e->ntokens, c->token, release);
 	if (!t)
 		return;
+	if (!host)
+		krt_timeline_on(e, c, s);
 	if (!release) {
 		if (!t->snap)
 			return;
+		krt_timeline_edge(e, c, KRT_TLE_DECLARED, t->seq, c->rec->t0, KRT_IN_BOTH);
 		if (host)
 			krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
 		else
@@ -815,6 +838,7 @@ static void order_note(struct krt_engine *e, const struct krt_call *c)
 	}
 	if (snap)
 		t->snap = snap;
+	t->seq = c->rec->t0;
 }
 
 /* --- host functions ------------------------------------------------------------------- */
@@ -862,6 +886,7 @@ static void host_function_runs(struct krt_engine *e, const struct krt_call *c)
 		return;
 	if (enter) {
 		t->entered = true;
+		krt_timeline_edge(e, c, KRT_TLE_CALLBACK, c->token, c->rec->t0, KRT_IN_BOTH);
 		if (t->snap)
 			krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
 	} else if (t->snap) {

@@ -77,6 +77,18 @@ int krt_output_check(const struct krt_options *o, char *err, size_t errlen)
 	return 0;
 }
 
+bool krt_output_timeline(const struct krt_options *o)
+{
+	for (unsigned i = 0; i < o->report.count; i++) {
+		const char *path;
+		const struct krt_format *f = split(o->report.item[i], &path);
+
+		if (f && f->timeline)
+			return true;
+	}
+	return false;
+}
+
 static char *expand(const char *path, int pid, const char *suffix)
 {
 	char *text = NULL;

@@ -19,6 +19,8 @@ int krt_output_check(const struct krt_options *o, char *err, size_t errlen);
  */
 int krt_output(const struct krt_report *r, const struct krt_options *o, int pid,
 	       const char *suffix);
+/* Does one of the formats show a timeline? */
+bool krt_output_timeline(const struct krt_options *o);
 /* Does the report fail the run (fail_on)? */
 bool krt_output_fails(const struct krt_report *r, const struct krt_options *o);
 /*

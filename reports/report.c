@@ -10,9 +10,9 @@
 #define SITE_FRAMES 3 /* user functions of a stack that count for a fingerprint */
 
 const struct krt_format krt_formats[] = {
-	{ "text", krt_write_text },
-	{ "json", krt_write_json },
-	{ NULL, NULL },
+	{ "text", krt_write_text, false },
+	{ "json", krt_write_json, true },
+	{ NULL, NULL, false },
 };
 
 const struct krt_format *krt_format_by_name(const char *name, size_t len)

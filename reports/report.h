@@ -33,6 +33,7 @@ int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_write
 struct krt_format {
 	const char *name;
 	int (*write)(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+	bool timeline; /* it shows the timeline, where that is kept */
 };
 extern const struct krt_format krt_formats[]; /* ends with a NULL name */
 const struct krt_format *krt_format_by_name(const char *name, size_t len);

@@ -6,6 +6,7 @@
 #include "../analyzer/demangle.h"
 #include "json.h"
 #include "report.h"
+#include "../rules/timeline.h"
 
 #include <inttypes.h>
 
@@ -239,6 +240,148 @@ static void coverage(struct krt_json *j, const struct krt_coverage *c)
 	krt_json_close(j, '}');
 }
 
+/* --- the timeline --------------------------------------------------------------------- */
+
+static void place(struct krt_json *j, uint32_t v)
+{
+	if (v == KRT_TL_NONE)
+		krt_json_null(j, NULL);
+	else
+		krt_json_uint(j, NULL, v);
+}
+
+/* The columns are named in the schema, and in the report itself. */
+static void timeline_op(struct krt_json *j, const struct krt_timeline_op *o)
+{
+	bool timed = o->start_ns != KRT_UNKNOWN;
+
+	krt_json_open_flat(j, NULL, '[');
+	krt_json_uint(j, NULL, o->sequence);
+	place(j, o->thread);
+	place(j, o->stream);
+	krt_json_uint(j, NULL, o->kind);
+	place(j, o->api);
+	place(j, o->kernel);
+	place(j, o->range);
+	krt_json_uint(j, NULL, o->bytes);
+	figure(j, NULL, o->start_ns);
+	figure(j, NULL, timed ? o->took_ns : KRT_UNKNOWN);
+	figure(j, NULL, o->device_start_ns);
+	figure(j, NULL, o->device_ns);
+	krt_json_uint(j, NULL, o->flags);
+	krt_json_close(j, ']');
+}
+
+static void timeline_lane(struct krt_json *j, const struct krt_timeline_lane *l)
+{
+	krt_json_open_flat(j, NULL, '{');
+	krt_json_string(j, "kind", krt_timeline_lane_text(l->kind));
+	krt_json_string(j, "name", l->name);
+	if (l->kind == KRT_LANE_STREAM) {
+		krt_json_uint(j, "device", l->device);
+		krt_json_uint(j, "context", l->context);
+		krt_json_hex(j, "handle", l->handle);
+	} else {
+		krt_json_null(j, "device");
+		krt_json_null(j, "context");
+		krt_json_null(j, "handle");
+	}
+	krt_json_close(j, '}');
+}
+
+/* Which operations a finding is about. */
+static void timeline_finding(struct krt_json *j, size_t i, const struct krt_finding *f,
+			     const struct krt_timeline *t)
+{
+	krt_json_open_flat(j, NULL, '[');
+	krt_json_uint(j, NULL, i);
+	place(j, krt_timeline_find(t, f->current.sequence));
+	place(j, f->previous.api ? krt_timeline_find(t, f->previous.sequence) : KRT_TL_NONE);
+	krt_json_close(j, ']');
+}
+
+static void process_timeline(struct krt_json *j, const struct krt_report *r, int pid,
+			     const struct krt_timeline *t)
+{
+	krt_json_open(j, NULL, '{');
+	krt_json_int(j, "pid", pid);
+	krt_json_uint(j, "offset_ns", t->offset_ns);
+	krt_json_uint(j, "left_out", t->left_out);
+	krt_json_uint(j, "edges_left_out", t->edges_left_out);
+	krt_json_open(j, "lanes", '[');
+	for (uint32_t i = 0; i < t->nlanes; i++)
+		timeline_lane(j, &t->lane[i]);
+	krt_json_close(j, ']');
+	krt_json_open(j, "names", '[');
+	for (uint32_t i = 0; i < t->nnames; i++)
+		krt_json_string(j, NULL, t->name[i]);
+	krt_json_close(j, ']');
+	krt_json_open(j, "operations", '[');
+	for (uint32_t i = 0; i < t->nops; i++)
+		timeline_op(j, &t->op[i]);
+	krt_json_close(j, ']');
+	krt_json_open(j, "findings", '[');
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->finding[i].pid == pid)
+			timeline_finding(j, i, &r->finding[i], t);
+	krt_json_close(j, ']');
+	krt_json_open(j, "edges", '[');
+	for (uint32_t i = 0; i < t->nedges; i++) {
+		krt_json_open_flat(j, NULL, '[');
+		krt_json_uint(j, NULL, t->edge[i].from);
+		krt_json_uint(j, NULL, t->edge[i].to);
+		krt_json_uint(j, NULL, t->edge[i].kind);
+		krt_json_uint(j, NULL, t->edge[i].observed);
+		krt_json_close(j, ']');
+	}
+	krt_json_close(j, ']');
+	krt_json_close(j, '}');
+}
+
+static void timeline(struct krt_json *j, const struct krt_report *r)
+{
+	bool kept = false;
+
+	for (size_t i = 0; i < r->nprocesses; i++)
+		kept |= r->process[i].timeline != NULL;
+	if (!kept) {
+		krt_json_null(j, "timeline");
+		return;
+	}
+	krt_json_open(j, "timeline", '{');
+	krt_json_open_flat(j, "columns", '[');
+#define COLUMN(name) krt_json_string(j, NULL, name)
+	COLUMN("sequence");
+	COLUMN("thread");
+	COLUMN("stream");
+	COLUMN("kind");
+	COLUMN("api");
+	COLUMN("kernel");
+	COLUMN("nvtx_range");
+	COLUMN("bytes");
+	COLUMN("start_ns");
+	COLUMN("took_ns");
+	COLUMN("device_start_ns");
+	COLUMN("device_ns");
+	COLUMN("flags");
+#undef COLUMN
+	krt_json_close(j, ']');
+	krt_json_open_flat(j, "kinds", '[');
+	for (unsigned k = 0; k < KRT_NR_TIMELINE_KINDS; k++)
+		krt_json_string(j, NULL, krt_timeline_kind_text(k));
+	krt_json_close(j, ']');
+	krt_json_open_flat(j, "edge_kinds", '[');
+	for (unsigned k = 0; k < KRT_NR_TIMELINE_EDGES; k++)
+		krt_json_string(j, NULL, krt_timeline_edge_text(k));
+	krt_json_close(j, ']');
+	krt_json_open(j, "processes", '[');
+	for (size_t i = 0; i < r->nprocesses; i++)
+		if (r->process[i].timeline)
+			process_timeline(j, r, r->process[i].pid, r->process[i].timeline);
+	krt_json_close(j, ']');
+	krt_json_close(j, '}');
+}
+
 int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_writer *w)
 {
 	struct krt_json j;
@@ -307,6 +450,7 @@ int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_write
 		finding(&j, &r->suppressed[i]);
 	krt_json_close(&j, ']');
 
+	timeline(&j, r);
 	krt_json_open(&j, "stats", '{');
 	krt_json_uint(&j, "errors", krt_report_count(r, KRT_LEVEL_ERROR));
 	krt_json_uint(&j, "warnings", krt_report_count(r, KRT_LEVEL_WARNING));

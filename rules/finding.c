@@ -4,6 +4,7 @@
  * format is known here.  Not locked: a report belongs to one thread.
  */
 #include "finding.h"
+#include "timeline.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -265,6 +266,54 @@ const char *krt_verified_text(enum krt_verified v)
 	};
 
 	return v < KRT_NR_VERIFIED ? text[v] : "?";
+}
+
+const char *krt_timeline_kind_text(unsigned kind)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		KRT_TIMELINE_KINDS(X)
+#undef X
+	};
+
+	return kind < KRT_NR_TIMELINE_KINDS ? text[kind] : "?";
+}
+
+const char *krt_timeline_edge_text(unsigned kind)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		KRT_TIMELINE_EDGES(X)
+#undef X
+	};
+
+	return kind < KRT_NR_TIMELINE_EDGES ? text[kind] : "?";
+}
+
+const char *krt_timeline_lane_text(unsigned kind)
+{
+	static const char *const text[] = {
+#define X(name, text) text,
+		KRT_TIMELINE_LANES(X)
+#undef X
+	};
+
+	return kind < KRT_NR_LANE_KINDS ? text[kind] : "?";
+}
+
+uint32_t krt_timeline_find(const struct krt_timeline *t, uint64_t sequence)
+{
+	uint32_t low = 0, high = t->nops;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (t->op[mid].sequence < sequence)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < t->nops && t->op[low].sequence == sequence ? low : KRT_TL_NONE;
 }
 
 const char *krt_view_name(enum krt_finding_view v)

@@ -207,6 +207,7 @@ struct krt_process {
 	bool used_cuda;
 	struct krt_coverage coverage;
 	uint64_t records, bytes, stalled_ns, peak_bytes;
+	struct krt_timeline *timeline; /* timeline.h; NULL: none was kept */
 };
 
 /* Everything a writer needs. */

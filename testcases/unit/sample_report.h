@@ -6,6 +6,7 @@
 #define KRT_SAMPLE_REPORT_H
 
 #include "reports/report.h"
+#include "rules/timeline.h"
 
 /* ESC sequence, quotes, a script end, bytes that are no UTF-8, a line separator, C1 control */
 #define HOSTILE "a\033[31m\"\\</script>\x80\xff\n\t\xe2\x80\xa8\xc2\x9b\xc3\xa9"
@@ -45,6 +46,39 @@ static struct krt_frame hostile_frames[] = {
 	{.pc = 1, .module = HOSTILE, .offset = 2, .function = HOSTILE, .file = HOSTILE, .line = 3},
 };
 
+/* #1839 and #1842 as the first finding has them, an event between them and another stream. */
+static struct krt_timeline_lane sample_lanes[] = {
+	{KRT_LANE_HOST, "thread 4711", 0, 0, 0},
+	{KRT_LANE_STREAM, "stream 2 (0x55c0)", 0, 1, 0x55c0},
+	{KRT_LANE_STREAM, "stream 3 (0x55d0)", 0, 1, 0x55d0},
+	{KRT_LANE_STREAM, HOSTILE, 1, 2, 1},
+};
+static const char *sample_names[] = {"cuLaunchKernel", "gemm_f16",	    "cuEventRecord",
+				     "cuStreamWaitEvent", "cuMemcpyDtoHAsync", HOSTILE};
+#define UNKNOWN KRT_UNKNOWN
+static struct krt_timeline_op sample_ops[] = {
+	{1790, 0, 1000, UNKNOWN, UNKNOWN, 200, 0, 1, 2, KRT_TL_NONE, KRT_TL_NONE, KRT_TL_RECORD, 0},
+	{1795, 0, 1300, UNKNOWN, UNKNOWN, 100, 0, 2, 3, KRT_TL_NONE, 5, KRT_TL_WAIT, 0},
+	{1839, 0, 2000, 9000, 5000, 1500, 0, 1, 0, 1, 5, KRT_TL_KERNEL, 0},
+	{1842, 4096, 4000, 9500, 700, 900, 0, 2, 4, KRT_TL_NONE, KRT_TL_NONE, KRT_TL_COPY, 0},
+	{1844, 0, UNKNOWN, UNKNOWN, UNKNOWN, 0, 0, 3, 5, 5, 5, KRT_TL_OTHER, KRT_TLF_CAPTURED},
+};
+static struct krt_timeline_edge sample_edges[] = {{0, 1, KRT_TLE_EVENT, 0},
+						  {2, 4, KRT_TLE_LEGACY, 1}};
+static struct krt_timeline sample_timeline = {
+	.offset_ns = 500,
+	.left_out = 12,
+	.edges_left_out = 3,
+	.nlanes = 4,
+	.nnames = 6,
+	.nops = 5,
+	.nedges = 2,
+	.lane = sample_lanes,
+	.name = sample_names,
+	.op = sample_ops,
+	.edge = sample_edges,
+};
+
 #define STACK(f) { .depth = sizeof(f) / sizeof(*(f)), .frame = (f) }
 
 static inline struct krt_report *sample_report(void)
@@ -58,6 +92,7 @@ static inline struct krt_report *sample_report(void)
 	*p = (struct krt_process){.pid = 4711,
 				  .ppid = 1,
 				  .exe = HOSTILE,
+				  .timeline = &sample_timeline,
 				  .used_cuda = true,
 				  .coverage = {.calls = 18204, .launches = 5, .copies = 1234567}};
 	p = krt_report_add_process(r);

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "reports/json.h"
+#include "rules/timeline.h"
 #include "sample_report.h"
 
 #include <cjson/cJSON.h>
@@ -383,7 +384,8 @@ Test(schema, has_the_promised_keys)
 {
 	static const char *const top[] = {"schema_version", "tool",	  "verdict",
 					  "coverage",	    "processes",  "rules",
-					  "findings",	    "suppressed", "stats"};
+					  "findings",	    "suppressed", "timeline",
+					  "stats"};
 	static const char *const finding[] = {"fingerprint", "rule",	 "level",    "confidence",
 					      "view",	     "message",	 "fix",	     "buffer",
 					      "current",     "previous", "ordering", "count"};
@@ -409,6 +411,54 @@ Test(schema, knows_every_reason)
 	cr_assert_eq(cJSON_GetArraySize(e), KRT_NR_REASONS);
 	for (unsigned i = 0; i < KRT_NR_REASONS; i++)
 		cr_assert_str_eq(cJSON_GetArrayItem(e, (int)i)->valuestring, krt_reason_text(i));
+}
+
+Test(schema, knows_every_kind_of_the_timeline)
+{
+	const cJSON *d = cJSON_GetObjectItem(schema, "definitions"), *e;
+	static const struct {
+		const char *key;
+		unsigned n;
+		const char *(*text)(unsigned kind);
+	} lists[] = {
+		{"kinds", KRT_NR_TIMELINE_KINDS, krt_timeline_kind_text},
+		{"edge_kinds", KRT_NR_TIMELINE_EDGES, krt_timeline_edge_text},
+	};
+
+	d = cJSON_GetObjectItem(cJSON_GetObjectItem(d, "timeline"), "properties");
+	for (unsigned i = 0; i < 2; i++) {
+		e = cJSON_GetObjectItem(cJSON_GetObjectItem(d, lists[i].key), "items");
+		e = cJSON_GetObjectItem(e, "enum");
+		cr_assert_eq(cJSON_GetArraySize(e), lists[i].n);
+		for (unsigned k = 0; k < lists[i].n; k++)
+			cr_assert_str_eq(cJSON_GetArrayItem(e, (int)k)->valuestring, lists[i].text(k));
+	}
+}
+
+Test(schema, a_timeline_has_rows_of_its_columns)
+{
+	struct krt_report *r = sample_report();
+	cJSON *j = report(r), *p, *e, *f;
+	const cJSON *t = cJSON_GetObjectItem(j, "timeline");
+
+	cr_assert_eq(cJSON_GetArraySize(cJSON_GetObjectItem(t, "processes")), 1);
+	p = cJSON_GetArrayItem(cJSON_GetObjectItem(t, "processes"), 0);
+	cr_assert_eq(cJSON_GetObjectItem(p, "pid")->valueint, 4711);
+	cJSON_ArrayForEach(e, cJSON_GetObjectItem(p, "operations"))
+		cr_assert_eq(cJSON_GetArraySize(e),
+			     cJSON_GetArraySize(cJSON_GetObjectItem(t, "columns")));
+	/* the two findings of the process: one with both operations, one whose is not there */
+	e = cJSON_GetObjectItem(p, "findings");
+	cr_assert_eq(cJSON_GetArraySize(e), 2);
+	f = cJSON_GetArrayItem(e, 0);
+	cr_assert_eq(cJSON_GetArrayItem(f, 1)->valueint, 3);
+	cr_assert_eq(cJSON_GetArrayItem(f, 2)->valueint, 2);
+	f = cJSON_GetArrayItem(e, 1);
+	cr_assert(cJSON_IsNull(cJSON_GetArrayItem(f, 1)));
+	cr_assert(cJSON_IsNull(cJSON_GetArrayItem(f, 2)));
+	cJSON_Delete(j);
+	free(text);
+	krt_report_destroy(r);
 }
 
 /* --- verdicts ---------------------------------------------------------------------- */
