@@ -28,55 +28,11 @@ int krt_fail(const char *fmt, ...)
 	return KRT_EXIT_FAILED;
 }
 
-/* Names that users of other tools know. */
-static const char *const alias[][2] = {
-	{ "error_exitcode", "exitcode" },
-	{ "log_file", "log_path" },
-};
-
-static const struct krt_option_row *option_row(const char *name)
-{
-	for (unsigned i = 0; i < sizeof(alias) / sizeof(*alias); i++)
-		if (!strcmp(name, alias[i][0]))
-			name = alias[i][1];
-	for (unsigned i = 0; i < krt_option_count; i++)
-		if (!strcmp(krt_option_rows[i].name, name))
-			return &krt_option_rows[i];
-	return NULL;
-}
-
 const char *krt_cli_implied(const struct krt_option_row *row)
 {
 	if (row->type == KRT_OPTION_BOOL)
 		return "1";
 	return !strcmp(row->name, "torch") ? "watch" : NULL;
-}
-
-unsigned krt_cli_distance(const char *a, const char *b)
-{
-	size_t n = strlen(a), m = strlen(b);
-	unsigned row[NAME_MAX_LEN + 1];
-
-	if (n > NAME_MAX_LEN || m > NAME_MAX_LEN)
-		return UINT_MAX;
-	for (size_t k = 0; k <= m; k++)
-		row[k] = (unsigned)k;
-	for (size_t i = 1; i <= n; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = (unsigned)i;
-		for (size_t k = 1; k <= m; k++) {
-			unsigned up = row[k], best = diagonal + (a[i - 1] != b[k - 1]);
-
-			if (up + 1 < best)
-				best = up + 1;
-			if (row[k - 1] + 1 < best)
-				best = row[k - 1] + 1;
-			diagonal = up;
-			row[k] = best;
-		}
-	}
-	return row[m];
 }
 
 static void dashes(char *s)
@@ -86,31 +42,33 @@ static void dashes(char *s)
 			*s = '-';
 }
 
+static void nearer(const char *name, const char *known, unsigned *least, const char **best)
+{
+	unsigned d = krt_name_distance(name, strlen(name), known);
+
+	if (d < *least) {
+		*least = d;
+		*best = known;
+	}
+}
+
 static int unknown(const struct krt_usage *u, const char *arg, const char *name)
 {
 	const char *best = NULL;
 	unsigned least = 1 + (unsigned)strlen(name) / 3; /* more is another word */
+	char text[NAME_MAX_LEN + 1];
 
 	for (const struct krt_flag *f = u->flags; f && f->name; f++)
-		if (f->name[1] && krt_cli_distance(name, f->name) < least) {
-			least = krt_cli_distance(name, f->name);
-			best = f->name;
-		}
+		if (f->name[1])
+			nearer(name, f->name, &least, &best);
 	for (unsigned i = 0; u->options && i < krt_option_count; i++)
-		if (krt_cli_distance(name, krt_option_rows[i].name) < least) {
-			least = krt_cli_distance(name, krt_option_rows[i].name);
-			best = krt_option_rows[i].name;
-		}
-	if (best) {
-		char text[NAME_MAX_LEN + 1];
-
-		snprintf(text, sizeof(text), "%s", best);
-		dashes(text);
-		return krt_fail("%s: %s: unknown option; did you mean --%s?", u->command, arg,
-				text);
-	}
-	return krt_fail("%s: %s: unknown option; `krtsan %s --help` lists them", u->command, arg,
-			u->command);
+		nearer(name, krt_option_rows[i].name, &least, &best);
+	if (!best)
+		return krt_fail("%s: %s: unknown option; `krtsan %s --help` lists them", u->command,
+				arg, u->command);
+	snprintf(text, sizeof(text), "%s", best);
+	dashes(text);
+	return krt_fail("%s: %s: unknown option; did you mean --%s?", u->command, arg, text);
 }
 
 /*
@@ -124,6 +82,11 @@ static bool for_library(int argc, char **argv)
 		if (!strcmp(argv[i], "--bare"))
 			return true;
 	return false;
+}
+
+static void tell(const char *line)
+{
+	fprintf(stderr, "krtsan: %s\n", line);
 }
 
 int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o,
@@ -140,6 +103,9 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 			krt_fail("KRTSAN_OPTIONS: %s", err);
 			return -1;
 		}
+		if (o->help && !for_library(argc, argv))
+			krt_options_list(tell);
+		o->help = 0; /* said once, not again by the library */
 	}
 	for (i = 1; i < argc; i++) {
 		const char *arg = argv[i], *eq, *value;
@@ -195,7 +161,7 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 			continue;
 		}
 		if (longer && u->options)
-			row = option_row(name);
+			row = krt_option_find(name, strlen(name));
 		if (!row) {
 			*code = unknown(u, argv[i], name);
 			return -1;

@@ -33,9 +33,6 @@ int krt_cmd_version(int argc, char **argv);
 /* Tells a failure; returns KRT_EXIT_FAILED. */
 int krt_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Edit distance of two names, for the hint after a typing error; UINT_MAX: they are too long. */
-unsigned krt_cli_distance(const char *a, const char *b);
-
 /* A subcommand's own flags, beside the options of options.def. */
 struct krt_flag {
 	const char *name;   /* "sim"; short one-letter names too: "o" */

@@ -121,7 +121,7 @@ static bool near(const struct krt_known_kernel *k, const char *name)
 	if (strcasestr(k->name, name) || strcasestr(k->readable, name))
 		return true;
 	snprintf(plain, sizeof(plain), "%.*s", (int)(p.last - p.plain), p.plain);
-	return krt_cli_distance(plain, name) <= strlen(name) / 3;
+	return krt_name_distance(plain, strlen(plain), name) <= strlen(name) / 3;
 }
 
 static int unknown_kernel(const struct krt_known *known, const char *name)

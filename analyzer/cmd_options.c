@@ -17,8 +17,8 @@ static const struct krt_flag flags[] = {
 static const struct krt_usage usage = {
 	.command = "options",
 	.args = "[--json] [--name=value...]",
-	.about = "Lists every option of KRTSAN_OPTIONS and of the command line, with its present "
-		 "value.",
+	.about = "Lists every option of KRTSAN_OPTIONS and of the command line, with the value that\n"
+		 "it has now and, unless that is the default, who said so.",
 	.flags = flags,
 	.options = true,
 };
@@ -67,6 +67,11 @@ int krt_cmd_options(int argc, char **argv)
 		[KRT_SCOPE_CLI] = "command line",
 		[KRT_SCOPE_BOTH] = "both",
 	};
+	static const char *const source[] = {
+		[KRT_SOURCE_DEFAULT] = "default",
+		[KRT_SOURCE_ENVIRONMENT] = "KRTSAN_OPTIONS",
+		[KRT_SOURCE_COMMAND] = "command line",
+	};
 	struct krt_options *o = malloc(sizeof(*o));
 	struct krt_json j;
 	char value[4096];
@@ -77,6 +82,11 @@ int krt_cmd_options(int argc, char **argv)
 	next = krt_cli_parse(&usage, argc, argv, o, &code);
 	if (next < 0)
 		goto out;
+	if (next < argc) {
+		code = krt_fail("options: %s: only --name=value; usage: krtsan options %s", argv[next],
+				usage.args);
+		goto out;
+	}
 	code = 0;
 	if (as_json) {
 		krt_json_begin(&j, stdout);
@@ -87,14 +97,16 @@ int krt_cmd_options(int argc, char **argv)
 
 		text_of(o, r, value, sizeof(value));
 		if (!as_json) {
-			printf("%s=%s\n    %s (default %s%s)\n", r->name, value, r->help,
-			       *r->def ? r->def : "empty",
+			printf("%s=%s%s%s%s\n    %s (default %s%s)\n", r->name, value,
+			       o->source[i] ? "    [" : "", o->source[i] ? source[o->source[i]] : "",
+			       o->source[i] ? "]" : "", r->help, *r->def ? r->def : "empty",
 			       r->scope == KRT_SCOPE_LIB ? "; while the program runs" : "");
 			continue;
 		}
 		krt_json_open_flat(&j, NULL, '{');
 		krt_json_string(&j, "name", r->name);
 		krt_json_string(&j, "value", value);
+		krt_json_string(&j, "source", source[o->source[i]]);
 		krt_json_string(&j, "default", r->def);
 		krt_json_string(&j, "scope", scope[r->scope]);
 		krt_json_string(&j, "help", r->help);
@@ -104,6 +116,8 @@ int krt_cmd_options(int argc, char **argv)
 		krt_json_close(&j, ']');
 		code = krt_json_end(&j) ? KRT_EXIT_FAILED : 0;
 	}
+	if (fflush(stdout))
+		code = KRT_EXIT_FAILED;
 out:
 	free(o);
 	return code;

@@ -14,10 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* --help is not the option `help`. */
 static bool obeys(const struct krt_usage *u, const struct krt_option_row *row)
 {
 	const char *const *o = u->obeyed;
 
+	if (row == &krt_option_rows[KRT_OPTION_NR_help])
+		return false;
 	if (u->recorded && row->scope == KRT_SCOPE_LIB)
 		return false;
 	while (o && *o && strcmp(*o, row->name))
@@ -211,6 +214,9 @@ static void options_roff(enum krt_option_scope scope)
 		}
 		if (r->type == KRT_OPTION_LIST)
 			puts("May be given several times.");
+		for (unsigned k = 0; k < krt_option_alias_count; k++)
+			if (krt_option_alias[k].row == i)
+				printf("The name \\fB%s\\fR is known too.\n", krt_option_alias[k].name);
 	}
 }
 

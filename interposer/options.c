@@ -6,17 +6,25 @@
  */
 #include "options.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
+
+#define NAME_LEN 64 /* names beyond that are nobody's typing error */
 
 const struct krt_option_row krt_option_rows[] = {
 #define KRT_OPTION(t, n, d, s, h)                                                           \
 	{ .name = #n, .def = (d), .help = (h), .type = KRT_OPTION_##t,                      \
 	  .scope = KRT_SCOPE_##s, .offset = offsetof(struct krt_options, n) },
 #include "options.def"
-#undef KRT_OPTION
 };
 const unsigned krt_option_count = sizeof krt_option_rows / sizeof *krt_option_rows;
+
+const struct krt_option_alias krt_option_alias[] = {
+#define KRT_OPTION_ALIAS(n, option) { #n, KRT_OPTION_NR_##option },
+#include "options.def"
+};
+const unsigned krt_option_alias_count = sizeof krt_option_alias / sizeof *krt_option_alias;
 
 /* Appends pieces to err, truncating; pieces end with a NULL text. */
 struct text {
@@ -62,6 +70,85 @@ static bool same_name(const char *a, size_t alen, const char *b)
 		if (!b[i] || (a[i] == '-' ? '_' : a[i]) != b[i])
 			return false;
 	return !b[alen];
+}
+
+const struct krt_option_row *krt_option_find(const char *name, size_t len)
+{
+	for (unsigned i = 0; i < krt_option_count; i++)
+		if (same_name(name, len, krt_option_rows[i].name))
+			return &krt_option_rows[i];
+	for (unsigned i = 0; i < krt_option_alias_count; i++)
+		if (same_name(name, len, krt_option_alias[i].name))
+			return &krt_option_rows[krt_option_alias[i].row];
+	return NULL;
+}
+
+unsigned krt_name_distance(const char *a, size_t alen, const char *b)
+{
+	size_t m = strlen(b);
+	unsigned row[NAME_LEN + 1];
+
+	if (alen > NAME_LEN || m > NAME_LEN)
+		return UINT_MAX;
+	for (size_t k = 0; k <= m; k++)
+		row[k] = (unsigned)k;
+	for (size_t i = 1; i <= alen; i++) {
+		unsigned diagonal = row[0];
+		char c = a[i - 1] == '-' ? '_' : a[i - 1];
+
+		row[0] = (unsigned)i;
+		for (size_t k = 1; k <= m; k++) {
+			unsigned up = row[k], best = diagonal + (c != b[k - 1]);
+
+			if (up + 1 < best)
+				best = up + 1;
+			if (row[k - 1] + 1 < best)
+				best = row[k - 1] + 1;
+			diagonal = up;
+			row[k] = best;
+		}
+	}
+	return row[m];
+}
+
+static int fail_unknown(char *err, size_t errlen, const char *name, size_t len)
+{
+	unsigned least = 1 + (unsigned)len / 3; /* more is another word */
+	const char *best = NULL;
+
+	for (unsigned i = 0; i < krt_option_count; i++) {
+		unsigned d = krt_name_distance(name, len, krt_option_rows[i].name);
+
+		if (d < least) {
+			least = d;
+			best = krt_option_rows[i].name;
+		}
+	}
+	fail(err, errlen, name, len, "unknown option", best ? "; did you mean " : "");
+	if (best) {
+		size_t n = errlen ? strlen(err) : 0;
+		struct text t = { err + n, errlen - n };
+
+		put(&t, best, strlen(best));
+		put(&t, "?", 1);
+	}
+	return -1;
+}
+
+void krt_options_list(void (*tell)(const char *line))
+{
+	for (unsigned i = 0; i < krt_option_count; i++) {
+		const struct krt_option_row *r = &krt_option_rows[i];
+		char line[512] = "";
+		struct text t = { line, sizeof line };
+
+		put(&t, r->name, strlen(r->name));
+		put(&t, "=", 1);
+		put(&t, r->def, strlen(r->def));
+		put(&t, "  ", 2);
+		put(&t, r->help, strlen(r->help));
+		tell(line);
+	}
 }
 
 static bool parse_number(const char *s, size_t n, bool size, uint64_t *out)
@@ -134,22 +221,16 @@ static const char *keep(struct krt_options *o, const char *s, size_t n)
 	return p;
 }
 
-int krt_options_set(struct krt_options *o, const char *name, size_t namelen, const char *value,
-		    size_t valuelen, char *err, size_t errlen)
+static int set(struct krt_options *o, const struct krt_option_row *row, const char *name, size_t namelen,
+	       const char *value, size_t valuelen, char *err, size_t errlen)
 {
-	const struct krt_option_row *row = NULL;
+	void *field = (char *)o + row->offset;
 	const char *text;
-	void *field;
 	uint64_t u;
 	int64_t b;
 
-	for (unsigned i = 0; i < krt_option_count && !row; i++)
-		if (same_name(name, namelen, krt_option_rows[i].name))
-			row = &krt_option_rows[i];
-	if (!row)
-		return fail(err, errlen, name, namelen, "unknown option", "");
-	field = (char *)o + row->offset;
-
+	if (memchr(value, '\'', valuelen) && memchr(value, '"', valuelen))
+		return fail(err, errlen, name, namelen, "holds both kinds of quotes", "");
 	switch (row->type) {
 	case KRT_OPTION_BOOL:
 		if (!parse_bool(value, valuelen, &b))
@@ -201,6 +282,19 @@ int krt_options_set(struct krt_options *o, const char *name, size_t namelen, con
 	return -1;
 }
 
+int krt_options_set(struct krt_options *o, const char *name, size_t namelen, const char *value,
+		    size_t valuelen, char *err, size_t errlen)
+{
+	const struct krt_option_row *row = krt_option_find(name, namelen);
+
+	if (!row)
+		return fail_unknown(err, errlen, name, namelen);
+	if (set(o, row, name, namelen, value, valuelen, err, errlen))
+		return -1;
+	o->source[row - krt_option_rows] = o->setting;
+	return 0;
+}
+
 void krt_options_init(struct krt_options *o)
 {
 	memset(o, 0, sizeof *o);
@@ -209,6 +303,7 @@ void krt_options_init(struct krt_options *o)
 
 		krt_options_set(o, r->name, strlen(r->name), r->def, strlen(r->def), NULL, 0);
 	}
+	o->setting = KRT_SOURCE_COMMAND;
 }
 
 static bool is_separator(char c)
@@ -216,13 +311,10 @@ static bool is_separator(char c)
 	return c == ':' || c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-int krt_options_parse(struct krt_options *o, const char *text, char *err, size_t errlen)
+static int parse(struct krt_options *o, const char *s, char *err, size_t errlen)
 {
-	const char *s = text ? text : "";
 	int mistakes = 0;
 
-	if (errlen)
-		*err = 0;
 	for (;;) {
 		const char *name, *value;
 		size_t namelen, valuelen;
@@ -263,4 +355,16 @@ int krt_options_parse(struct krt_options *o, const char *text, char *err, size_t
 		if (krt_options_set(o, name, namelen, value, valuelen, to, tolen))
 			mistakes++;
 	}
+}
+
+int krt_options_parse(struct krt_options *o, const char *text, char *err, size_t errlen)
+{
+	int mistakes;
+
+	if (errlen)
+		*err = 0;
+	o->setting = KRT_SOURCE_ENVIRONMENT;
+	mistakes = parse(o, text ? text : "", err, errlen);
+	o->setting = KRT_SOURCE_COMMAND;
+	return mistakes;
 }

@@ -26,6 +26,14 @@ enum { KRT_ON_FULL_wait, KRT_ON_FULL_drop };
 enum { KRT_TIMING_off, KRT_TIMING_cupti };
 enum { KRT_SIM_VIEW_observed, KRT_SIM_VIEW_documented };
 
+enum {
+#define KRT_OPTION(type, name, def, scope, help) KRT_OPTION_NR_##name,
+#include "options.def"
+	KRT_NR_OPTIONS
+};
+/* Who said so. */
+enum krt_option_source { KRT_SOURCE_DEFAULT, KRT_SOURCE_ENVIRONMENT, KRT_SOURCE_COMMAND };
+
 struct krt_option_list {
 	unsigned count;
 	const char *item[KRT_OPTION_LIST_MAX];
@@ -42,7 +50,8 @@ struct krt_option_list {
 struct krt_options {
 #define KRT_OPTION(type, name, def, scope, help) KRT_OPTION_C_##type name;
 #include "options.def"
-#undef KRT_OPTION
+	unsigned char source[KRT_NR_OPTIONS]; /* enum krt_option_source, by position in the table */
+	unsigned char setting;                /* the source of what krt_options_set is given now */
 	size_t used;
 	char pool[KRT_OPTION_POOL];
 };
@@ -61,12 +70,27 @@ struct krt_option_row {
 extern const struct krt_option_row krt_option_rows[];
 extern const unsigned krt_option_count;
 
+/* Names that users of other tools know. */
+struct krt_option_alias {
+	const char *name;
+	unsigned row;
+};
+extern const struct krt_option_alias krt_option_alias[];
+extern const unsigned krt_option_alias_count;
+
+/* The row of a name, or of a name that other tools have for it; `-` is `_`.  NULL: there is none. */
+const struct krt_option_row *krt_option_find(const char *name, size_t len);
+/* Edit distance of two names, for the hint after a typing error; UINT_MAX: they are too long. */
+unsigned krt_name_distance(const char *a, size_t alen, const char *b);
+/* Tells a line for each option: name=default and what it does. */
+void krt_options_list(void (*tell)(const char *line));
 /* All defaults. */
 void krt_options_init(struct krt_options *o);
 /*
  * One option; value need not be terminated.  0, or -1 and a message in err
- * (`options: NAME: why`); the option keeps its value then.  BOOL takes
- * 0/1, yes/no, true/false, on/off; a LIST value is added.
+ * (`NAME: why`); the option keeps its value then.  BOOL takes
+ * 0/1, yes/no, true/false, on/off; a LIST value is added.  A text with both
+ * kinds of quotes is refused: KRTSAN_OPTIONS could not hold it.
  */
 int krt_options_set(struct krt_options *o, const char *name, size_t namelen, const char *value,
 		    size_t valuelen, char *err, size_t errlen);

@@ -305,6 +305,11 @@ bool krt_attach_watch(unsigned api)
 	return !tried || tried_pid == self_pid(); /* else a fork child: waits for its own cuInit */
 }
 
+static void tell_option(const char *line)
+{
+	krt_msg("%s", line);
+}
+
 static bool attach(unsigned trouble)
 {
 	const char *session = secure_getenv("KRTSAN_SESSION");
@@ -323,6 +328,8 @@ static bool attach(unsigned trouble)
 		r = krt_options_parse(&krt_opt, secure_getenv("KRTSAN_OPTIONS"), err, sizeof err);
 		if (r && bare)
 			krt_msg("KRTSAN_OPTIONS: %s (%d mistake%s; the rest is in force)", err, r, r > 1 ? "s" : "");
+		if (krt_opt.help)
+			krt_options_list(tell_option);
 	}
 	tried = true;
 	tried_pid = self_pid();

@@ -135,7 +135,7 @@ static unsigned columns(int fd)
 /* What paths of sources are shown relative to; free() it. */
 static char *source_root(const struct krt_options *o)
 {
-	const char *given = *o->source_root ? o->source_root : o->strip_path_prefix;
+	const char *given = o->source_root;
 	char *whole;
 
 	if (!*given)

@@ -87,6 +87,16 @@ t 'explain: short' 0 "$krtsan" explain race-war; prints 'KRT-RACE-WAR (error)'
 t 'explain: list' 0 "$krtsan" explain; prints 'KRT-PERF-SYNC-HOT'
 t 'explain: unknown rule' 125 "$krtsan" explain KRT-NONE; says 'KRT-NONE: no such rule'; says 'KRT-RACE-RAW'
 t 'options' 0 "$krtsan" options --show=possible; prints '^show=possible'
+prints '^show=possible    \[command line\]$'; prints '^session_dir=.*    \[KRTSAN_OPTIONS\]$'; prints '^exitcode=66$'
+t 'options: nothing but options' 125 "$krtsan" options show; says 'options: show: only --name=value'
+t 'options: each name is one of KRTSAN_OPTIONS' 0 sh -c 'for o in $("$1" options | sed -n "s/^\([a-z_]*=[^ ]*\).*/\1/p" |
+	grep -v "=$"); do KRTSAN_OPTIONS=$o "$1" options >/dev/null && "$1" options "--$o" >/dev/null &&
+	"$1" options "--$(echo "$o" | tr _ -)" >/dev/null || exit; done' - "$krtsan"
+silent
+t 'options: names of other tools' 0 env KRTSAN_OPTIONS=error_exitcode=9 "$krtsan" options --log-file=x --strip-path-prefix=/a
+prints '^exitcode=9 '; prints '^log_path=x '; prints '^source_root=/a '
+t 'help COMMAND' 0 "$krtsan" help analyze; prints '^usage: krtsan analyze'
+t 'help: unknown command' 125 "$krtsan" help nosuch; says 'help: nosuch: no such command'
 t 'options --json' 0 "$krtsan" options --json; prints '"name": "fail_on"'
 t 'doctor' 0 "$krtsan" doctor; prints '^ok *preload'; prints '^ok *models .*libcublas.so 2'; prints '^ok *session'
 t 'doctor --json' 0 "$krtsan" doctor --json; prints '"what": "library"'
@@ -99,6 +109,11 @@ t 'run: bad value' 125 run --fail-on=fatal -- true; says 'run: --fail-on=fatal: 
 t 'run: no program' 125 run --sim; says 'no program given'
 t 'run: unknown format' 125 run --report=pdf:x -- true; says 'unknown format, known are: text json'
 t 'run: bad %' 125 run --report=json:%x -- true; says 'only %p'
+t 'run: help=1' 0 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:help=1" "$krtsan" run --sim -- "$tree" init clean
+says '^krtsan: exitcode=66  exit code'; count err '^krtsan: sim_seed=1 ' 1; says 'clean; analysis complete'
+t 'run: a hint for KRTSAN_OPTIONS' 125 env KRTSAN_OPTIONS=fail-onn=note "$krtsan" run -- true
+says 'KRTSAN_OPTIONS: fail-onn: unknown option; did you mean fail_on?'
+t 'run: a value with quotes' 125 run --kernels="it's a \"file\"" -- true; says 'holds both kinds of quotes'
 t 'run: bad KRTSAN_OPTIONS' 125 env KRTSAN_OPTIONS=bogus=1 "$krtsan" run -- true; says 'KRTSAN_OPTIONS: bogus: unknown'
 printf 'kernel x: arg 0 read\n' >good.kernels
 printf 'kernel x: arg 0 frobs\n' >bad.kernels
@@ -170,6 +185,12 @@ t 'bare race: _exit' 66 bare "$tree" init race _exit 0; says KRT-RACE-WAW
 t 'bare race: lowered limits' 66 bare "$tree" init race limits; says KRT-RACE-WAW
 t 'bare race: a mistake in the options' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:bogus=1" LD_LIBRARY_PATH="$build/sim" \
 	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race; says KRT-RACE-WAW; count err bogus 1
+t 'bare race: a typing error in the options' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:fail_onn=note" LD_LIBRARY_PATH="$build/sim" \
+	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
+says KRT-RACE-WAW; says '^krtsan: KRTSAN_OPTIONS: fail_onn: unknown option; did you mean fail_on? (1 mistake; the rest is in force)$'
+t 'bare race: help=1' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:help=1" LD_LIBRARY_PATH="$build/sim" \
+	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
+says KRT-RACE-WAW; count err '^krtsan: exitcode=66  exit code' 1
 t 'bare race: an unwritable report' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:no/where.json'" \
 	LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
 says KRT-RACE-WAW; says 'no/where.json: cannot be written'

@@ -64,6 +64,81 @@ Test(options, mistakes_are_counted_and_the_rest_holds, .init = reset)
 	cr_assert_eq(o.bound, 256u << 20);
 }
 
+Test(options, separators_and_quotes_of_sanitizers, .init = reset)
+{
+	cr_assert_eq(krt_options_parse(&o, " :,\n\texitcode=1,\r\nhot_min=2 depth=3\tverbosity=1::,", err, sizeof err), 0);
+	cr_assert(o.exitcode == 1 && o.hot_min == 2 && o.depth == 3 && o.verbosity == 1);
+	cr_assert_eq(krt_options_parse(&o, "kernels='a:b,c d\ne\"f':ptx_path=\"it's\"", err, sizeof err), 0);
+	cr_assert_str_eq(o.kernels, "a:b,c d\ne\"f");
+	cr_assert_str_eq(o.ptx_path, "it's");
+	/* the last one counts; a list grows */
+	cr_assert_eq(krt_options_parse(&o, "exitcode=4:exitcode=5:report=a:report=b:kernels=", err, sizeof err), 0);
+	cr_assert(o.exitcode == 5 && o.report.count == 2 && !*o.kernels);
+}
+
+Test(options, names_of_other_tools, .init = reset)
+{
+	cr_assert_eq(krt_options_parse(&o, "error_exitcode=7:log-file=x.log:strip_path_prefix=/src", err, sizeof err), 0);
+	cr_assert_eq(o.exitcode, 7);
+	cr_assert_str_eq(o.log_path, "x.log");
+	cr_assert_str_eq(o.source_root, "/src");
+	for (unsigned i = 0; i < krt_option_alias_count; i++) {
+		const char *name = krt_option_alias[i].name;
+
+		cr_expect_eq(krt_option_find(name, strlen(name)), &krt_option_rows[krt_option_alias[i].row]);
+		for (unsigned k = 0; k < krt_option_count; k++)
+			cr_expect_str_neq(name, krt_option_rows[k].name);
+	}
+}
+
+Test(options, a_typing_error_gets_a_hint, .init = reset)
+{
+	krt_options_parse(&o, "fail_onn=note", err, sizeof err);
+	cr_assert_str_eq(err, "fail_onn: unknown option; did you mean fail_on?");
+	krt_options_parse(&o, "on-ful=drop", err, sizeof err);
+	cr_assert_str_eq(err, "on-ful: unknown option; did you mean on_full?");
+	krt_options_parse(&o, "halt_on_error=1", err, sizeof err);
+	cr_assert_str_eq(err, "halt_on_error: unknown option");
+	krt_options_parse(&o, "fail_onn=note", err, 12);
+	cr_assert_str_eq(err, "fail_onn: u");
+	cr_assert_eq(krt_options_parse(&o, "fail_onn=note", NULL, 0), 1);
+}
+
+Test(options, both_kinds_of_quotes_are_refused, .init = reset)
+{
+	cr_assert_eq(krt_options_set(&o, "kernels", 7, "a'b\"c", 5, err, sizeof err), -1);
+	cr_assert_str_eq(err, "kernels: holds both kinds of quotes");
+	cr_assert_str_eq(o.kernels, "");
+}
+
+Test(options, who_said_so, .init = reset)
+{
+	cr_assert_eq(o.source[KRT_OPTION_NR_exitcode], KRT_SOURCE_DEFAULT);
+	krt_options_parse(&o, "exitcode=66:depth=x", err, sizeof err);
+	cr_assert_eq(o.source[KRT_OPTION_NR_exitcode], KRT_SOURCE_ENVIRONMENT);
+	cr_assert_eq(o.source[KRT_OPTION_NR_depth], KRT_SOURCE_DEFAULT);
+	krt_options_set(&o, "depth", 5, "3", 1, err, sizeof err);
+	cr_assert_eq(o.source[KRT_OPTION_NR_depth], KRT_SOURCE_COMMAND);
+	for (unsigned i = 0; i < KRT_NR_OPTIONS; i++)
+		cr_expect_eq(o.source[i] != 0, i == KRT_OPTION_NR_exitcode || i == KRT_OPTION_NR_depth);
+}
+
+static unsigned lines;
+static void count(const char *line)
+{
+	const struct krt_option_row *r = &krt_option_rows[lines++];
+
+	cr_expect(!strncmp(line, r->name, strlen(r->name)) && strlen(line) >= strlen(r->help));
+	cr_expect_str_eq(line + strlen(line) - strlen(r->help), r->help);
+}
+
+Test(options, the_list_is_whole, .init = reset)
+{
+	lines = 0;
+	krt_options_list(count);
+	cr_assert_eq(lines, KRT_NR_OPTIONS);
+}
+
 Test(options, long_input_is_refused_not_cut, .init = reset)
 {
 	static char text[2 * KRT_OPTION_POOL];
