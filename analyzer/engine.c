@@ -463,6 +463,11 @@ static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r, unsi
 			snprintf(e->cov.timing, sizeof(e->cov.timing), "%s",
 				 krt_timing_text(r->value & 255));
 		break;
+	case KRT_MARK_PYTHON:
+		snprintf(e->cov.python, sizeof(e->cov.python), "%u.%u: %s",
+			 (unsigned)(r->value >> 16 & 255), (unsigned)(r->value >> 8 & 255),
+			 krt_python_text(r->value & 255));
+		break;
 	case KRT_MARK_RANGE:
 		l = krt_call_lane(e, lane);
 		if (l)
@@ -501,6 +506,9 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 		break;
 	case KRT_REC_STACK:
 		krt_stack_record(&e->obj, r, len);
+		break;
+	case KRT_REC_CODE:
+		krt_code_record(&e->obj, r, len);
 		break;
 	case KRT_REC_MODULE:
 		krt_module_record(&e->obj, r, len);

@@ -8,6 +8,7 @@
 #include "demangle.h"
 #include "engine_int.h"
 #include "mix.h"
+#include "pyframe.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -686,30 +687,45 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 
 /* --- the report ----------------------------------------------------------------------- */
 
+static void native_frame(const struct krt_engine *e, const struct krt_stack_info *s, uint64_t pc,
+			 struct krt_frame *f, struct krt_arena *a)
+{
+	/* a return address: the call is before it */
+	const struct krt_module_info *m = krt_module_at(&e->obj, s, pc - 1);
+
+	f->pc = pc;
+	if (!m)
+		return;
+	f->module = krt_arena_strdup(a, m->path);
+	f->offset = pc - m->bias;
+	f->internal = m->role == KRT_MODULE_KRTSAN || m->role == KRT_MODULE_DRIVER ||
+		      m->role == KRT_MODULE_CUDA;
+}
+
 static bool copy_stack(const struct krt_engine *e, struct krt_arena *a, uint32_t id,
 		       struct krt_stack *out)
 {
 	const struct krt_stack_info *s = id ? krt_stack_get(&e->obj, id) : NULL;
+	unsigned next = 0; /* Python frame */
 
 	out->depth = 0;
 	out->frame = NULL;
-	if (!s || !s->depth)
+	if (!s || !(s->depth + s->python))
 		return true;
-	out->frame = krt_arena_alloc(a, s->depth * sizeof(*out->frame));
+	out->frame = krt_arena_alloc(a, (s->depth + s->python) * sizeof(*out->frame));
 	if (!out->frame)
 		return false;
-	out->depth = s->depth;
-	for (unsigned i = 0; i < s->depth; i++) {
-		/* a return address: the call is before it */
-		const struct krt_module_info *m = krt_module_at(&e->obj, s, s->pc[i] - 1);
+	for (unsigned i = 0; i <= s->depth; i++) {
+		bool runs = next < s->python && s->frame[next].native == i;
 
-		out->frame[i].pc = s->pc[i];
-		if (!m)
-			continue;
-		out->frame[i].module = krt_arena_strdup(a, m->path);
-		out->frame[i].offset = s->pc[i] - m->bias;
-		out->frame[i].internal = m->role == KRT_MODULE_KRTSAN ||
-					 m->role == KRT_MODULE_DRIVER || m->role == KRT_MODULE_CUDA;
+		/* behind the last native frame: all that are left */
+		while (next < s->python && (s->frame[next].native <= i || i == s->depth))
+			if (!krt_pyframe_fill(&e->obj, &s->frame[next++], &out->frame[out->depth++], a))
+				return false;
+		if (i == s->depth)
+			break;
+		native_frame(e, s, s->pc[i], &out->frame[out->depth], a);
+		out->frame[out->depth++].internal |= runs; /* the interpreter's loop */
 	}
 	return true;
 }

@@ -529,28 +529,84 @@ struct krt_kernel_info *krt_kernel_get(const struct krt_objects *o, uint32_t id)
 	return k;
 }
 
+static void stack_free(struct krt_heap *heap, struct krt_stack_info *s)
+{
+	krt_heap_free(heap, s->pc, s->depth * 8u);
+	krt_heap_free(heap, s->frame, s->python * sizeof(*s->frame));
+	krt_heap_free(heap, s, sizeof(*s));
+}
+
 void krt_stack_record(struct krt_objects *o, const struct krt_rec_stack *r, size_t len)
 {
 	struct krt_heap *heap = o->heap;
 	struct krt_stack_info *s;
+	size_t room;
 
 	if (len < sizeof(*r) || r->depth > (len - sizeof(*r)) / 8 || krt_stack_get(o, r->id))
 		return;
+	room = (len - sizeof(*r) - r->depth * 8u) / sizeof(*s->frame);
 	s = krt_heap_alloc(heap, sizeof(*s));
 	if (!s)
 		return;
 	s->id = r->id;
 	s->depth = r->depth;
+	s->python = r->python <= room ? r->python : 0;
 	s->modules = o->nmodules;
 	s->pc = krt_heap_alloc(heap, r->depth * 8u);
-	if (s->pc) {
+	s->frame = krt_heap_alloc(heap, s->python * sizeof(*s->frame));
+	if (s->pc && s->frame) {
 		memcpy(s->pc, r->pc, r->depth * 8u);
+		memcpy(s->frame, r->pc + r->depth, s->python * sizeof(*s->frame));
 		HASH_ADD(hh, o->stacks, id, sizeof(s->id), s);
 	}
-	if (s->hh.tbl)
+	if (!s->hh.tbl)
+		stack_free(heap, s);
+}
+
+static void code_free(struct krt_heap *heap, struct krt_code_info *c)
+{
+	krt_heap_free(heap, c->lines, c->lines_len);
+	krt_heap_freestr(heap, c->file);
+	krt_heap_freestr(heap, c->name);
+	krt_heap_free(heap, c, sizeof(*c));
+}
+
+void krt_code_record(struct krt_objects *o, const struct krt_rec_code *r, size_t len)
+{
+	size_t room = len >= sizeof(*r) ? len - sizeof(*r) : 0;
+	struct krt_heap *heap = o->heap;
+	const char *file, *name;
+	struct krt_code_info *c;
+
+	if (len < sizeof(*r) || r->lines_len > room ||
+	    (size_t)r->file_len + r->name_len > room - r->lines_len || krt_code_get(o, r->id))
 		return;
-	krt_heap_free(heap, s->pc, s->depth * 8u);
-	krt_heap_free(heap, s, sizeof(*s));
+	c = krt_heap_alloc(heap, sizeof(*c));
+	if (!c)
+		return;
+	file = r->data + r->lines_len;
+	name = file + r->file_len;
+	c->id = r->id;
+	c->first_line = r->first_line;
+	c->lines_kind = r->lines;
+	c->lines_len = r->lines_len;
+	c->lines = krt_heap_alloc(heap, c->lines_len);
+	c->file = krt_heap_strndup(heap, file, strnlen(file, r->file_len));
+	c->name = krt_heap_strndup(heap, name, strnlen(name, r->name_len));
+	if (c->lines && c->file && c->name) {
+		memcpy(c->lines, r->data, c->lines_len);
+		HASH_ADD(hh, o->codes, id, sizeof(c->id), c);
+	}
+	if (!c->hh.tbl)
+		code_free(heap, c);
+}
+
+const struct krt_code_info *krt_code_get(const struct krt_objects *o, uint32_t id)
+{
+	struct krt_code_info *c;
+
+	HASH_FIND(hh, o->codes, &id, sizeof(id), c);
+	return c;
 }
 
 void krt_string_record(struct krt_objects *o, const struct krt_rec_string *r, size_t len)
@@ -625,6 +681,7 @@ void krt_objects_free(struct krt_objects *o)
 	struct krt_kernel_info *k, *ktmp;
 	struct krt_string_info *text, *ttmp;
 	struct krt_stack_info *s, *stmp;
+	struct krt_code_info *c, *ctmp;
 	struct krt_described *d, *dtmp;
 
 	HASH_ITER (hh, o->described_contexts, d, dtmp) {
@@ -661,8 +718,11 @@ void krt_objects_free(struct krt_objects *o)
 	}
 	HASH_ITER (hh, o->stacks, s, stmp) {
 		HASH_DELETE(hh, o->stacks, s);
-		krt_heap_free(heap, s->pc, s->depth * 8u);
-		krt_heap_free(heap, s, sizeof(*s));
+		stack_free(heap, s);
+	}
+	HASH_ITER (hh, o->codes, c, ctmp) {
+		HASH_DELETE(hh, o->codes, c);
+		code_free(heap, c);
 	}
 	HASH_CLEAR(hh, o->contexts);
 	for (uint32_t i = 0; i < o->ncontexts; i++)

@@ -127,10 +127,23 @@ struct krt_stack_info {
 	uint32_t id;
 	uint16_t depth;
 	uint32_t modules; /* how many were known when the stack was taken: later ones are not meant */
+	uint16_t python;  /* Python frames */
 	uint64_t *pc;
+	struct krt_rec_pyframe *frame;
 	uint64_t site; /* of hot.c, when site_known */
 	bool site_known;
 	bool driver_known, driver; /* it passes through the driver, below the call */
+	UT_hash_handle hh;
+};
+
+/* A code object of Python. */
+struct krt_code_info {
+	uint32_t id;
+	uint32_t first_line;
+	uint32_t lines_len;
+	uint8_t lines_kind; /* enum krt_code_lines */
+	uint8_t *lines;
+	char *file, *name; /* "": not known */
 	UT_hash_handle hh;
 };
 
@@ -203,6 +216,7 @@ struct krt_objects {
 	struct krt_described *described_contexts, *described_streams;
 	struct krt_kernel_info *kernels;
 	struct krt_stack_info *stacks;
+	struct krt_code_info *codes;
 	struct krt_string_info *strings;
 	struct krt_module_info *modules;
 	uint32_t nmodules, modules_cap;
@@ -263,6 +277,8 @@ void krt_string_record(struct krt_objects *o, const struct krt_rec_string *r, si
 /* NULL: none of this id. */
 const char *krt_string_get(const struct krt_objects *o, uint32_t id);
 struct krt_stack_info *krt_stack_get(const struct krt_objects *o, uint32_t id);
+void krt_code_record(struct krt_objects *o, const struct krt_rec_code *r, size_t len);
+const struct krt_code_info *krt_code_get(const struct krt_objects *o, uint32_t id);
 void krt_module_record(struct krt_objects *o, const struct krt_rec_module *r, size_t len);
 const struct krt_module_info *krt_module_at(const struct krt_objects *o, const struct krt_stack_info *s, uint64_t pc);
 

@@ -374,7 +374,14 @@ static bool check(const struct krt_rec *rec, size_t len)
 	case KRT_REC_STACK: {
 		const struct krt_rec_stack *s = (const void *)rec;
 
-		return len >= sizeof(*s) && (len - sizeof(*s)) / 8 >= s->depth;
+		return len >= sizeof(*s) && (len - sizeof(*s)) / 8 >= s->depth &&
+		       (len - sizeof(*s) - 8u * s->depth) / sizeof(struct krt_rec_pyframe) >= s->python;
+	}
+	case KRT_REC_CODE: {
+		const struct krt_rec_code *c = (const void *)rec;
+
+		return len >= sizeof(*c) && len - sizeof(*c) >= c->lines_len &&
+		       len - sizeof(*c) - c->lines_len >= (size_t)c->file_len + c->name_len;
 	}
 	case KRT_REC_MODULE: {
 		const struct krt_rec_module *m = (const void *)rec;
@@ -428,7 +435,7 @@ static bool check(const struct krt_rec *rec, size_t len)
 	case KRT_REC_CONT:
 		return false;
 	}
-	return false;
+	return true; /* of a later writer: passed on, and left out */
 }
 
 /* Parses the next record of a lane so far that it can be merged.  1, 0, negative. */

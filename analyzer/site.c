@@ -5,6 +5,8 @@
  * A call site is the first few frames outside cudart, libcuda and the CUDA
  * libraries, and not the first alone: a program with cudart linked in has that
  * library's frames among its own, and they cannot be told apart without names.
+ * Of a Python program these are the same for all of its lines: the first few of
+ * its Python frames count as well.
  */
 #include "engine_int.h"
 
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #define FRAMES 4
+#define PYTHON_FRAMES 16 /* a library's own are several */
 
 uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
 {
@@ -31,6 +34,11 @@ uint64_t krt_call_site(const struct krt_engine *e, uint32_t stack)
 		     m->role == KRT_MODULE_CUDA))
 			continue;
 		h = (h ^ s->pc[i]) * 0x100000001b3ull;
+		h ^= h >> 31;
+		n++;
+	}
+	for (unsigned i = 0; i < s->python && i < PYTHON_FRAMES; i++) {
+		h = (h ^ s->frame[i].code ^ (uint64_t)s->frame[i].offset << 32) * 0x100000001b3ull;
 		h ^= h >> 31;
 		n++;
 	}

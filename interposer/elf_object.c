@@ -48,14 +48,20 @@ void krt_object_read(struct krt_object *o, const struct dl_phdr_info *info)
 	o->soname = soname && o->str ? o->str + soname : "";
 }
 
-bool krt_object_usable(const struct krt_object *o, uint32_t i)
+static bool usable(const struct krt_object *o, uint32_t i, bool variable)
 {
 	const ElfW(Sym) *s = &o->sym[i];
 	unsigned type = ELF64_ST_TYPE(s->st_info), bind = ELF64_ST_BIND(s->st_info);
 
-	return s->st_shndx != SHN_UNDEF && (type == STT_FUNC || type == STT_NOTYPE) &&
+	return s->st_shndx != SHN_UNDEF &&
+	       (variable ? type == STT_OBJECT : type == STT_FUNC || type == STT_NOTYPE) &&
 	       (bind == STB_GLOBAL || bind == STB_WEAK) &&
 	       !(o->versym && o->versym[i] & 0x8000);
+}
+
+bool krt_object_usable(const struct krt_object *o, uint32_t i)
+{
+	return usable(o, i, false);
 }
 
 uint32_t krt_object_symbols(const struct krt_object *o)
@@ -79,7 +85,7 @@ uint32_t krt_object_symbols(const struct krt_object *o)
 	return top + 1;
 }
 
-void *krt_object_find(const struct krt_object *o, const char *name)
+const ElfW(Sym) *krt_object_symbol(const struct krt_object *o, const char *name, bool variable)
 {
 	if (!o->sym || !o->str)
 		return NULL;
@@ -96,17 +102,24 @@ void *krt_object_find(const struct krt_object *o, const char *name)
 		for (;; i++) {
 			uint32_t c = chain[i - o->gnu[1]];
 
-			if ((c | 1) == (h | 1) && krt_object_usable(o, i) &&
+			if ((c | 1) == (h | 1) && usable(o, i, variable) &&
 			    !strcmp(o->str + o->sym[i].st_name, name))
-				return (void *)(o->base + o->sym[i].st_value);
+				return &o->sym[i];
 			if (c & 1)
 				return NULL;
 		}
 	}
 	for (uint32_t i = 0, n = krt_object_symbols(o); i < n; i++)
-		if (krt_object_usable(o, i) && !strcmp(o->str + o->sym[i].st_name, name))
-			return (void *)(o->base + o->sym[i].st_value);
+		if (usable(o, i, variable) && !strcmp(o->str + o->sym[i].st_name, name))
+			return &o->sym[i];
 	return NULL;
+}
+
+void *krt_object_find(const struct krt_object *o, const char *name)
+{
+	const ElfW(Sym) *s = krt_object_symbol(o, name, false);
+
+	return s ? (void *)(o->base + s->st_value) : NULL;
 }
 
 bool krt_object_holds(const struct krt_object *o, const void *p)

@@ -30,6 +30,8 @@ void krt_object_read(struct krt_object *o, const struct dl_phdr_info *info);
 /* Is symbol i a function that others can bind to?  How many symbols there are. */
 bool krt_object_usable(const struct krt_object *o, uint32_t i);
 uint32_t krt_object_symbols(const struct krt_object *o);
+/* What it exports by this name, NULL: nothing: a function, or a variable. */
+const ElfW(Sym) *krt_object_symbol(const struct krt_object *o, const char *name, bool variable);
 /* A function that it exports, NULL: none of this name. */
 void *krt_object_find(const struct krt_object *o, const char *name);
 bool krt_object_holds(const struct krt_object *o, const void *p);

@@ -59,7 +59,7 @@ enum { KRT_DETACHED = 0, KRT_RECORDING = 1, KRT_STOPPED = 2 };
 struct krt_wipe {
 	_Atomic uint32_t attached; /* this process records now: one of the above */
 	_Atomic uint32_t armed;    /* the kernel wipes these pages */
-	struct krt_lock arena, names, adopt, attach, lane0, intern, launch, heap, modules, hostfn, graphs, torch, nvtx, timing, images, layouts, libraries;
+	struct krt_lock arena, names, adopt, attach, lane0, intern, launch, heap, modules, hostfn, graphs, torch, nvtx, timing, images, layouts, libraries, python;
 };
 extern union krt_wipe_pages {
 	struct krt_wipe w;

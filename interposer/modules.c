@@ -52,6 +52,7 @@ static _Atomic unsigned unemitted;   /* live modules without a record; changed u
 static uint64_t stamp;               /* number of the last merge */
 static _Atomic uint64_t known_adds, known_subs;
 static _Atomic unsigned generation;
+static _Atomic unsigned changes;
 static _Atomic(const struct krt_module *) self_module;
 
 static _Atomic unsigned live_seq; /* odd: live[] is being changed */
@@ -581,6 +582,7 @@ static void merge(struct gather *g)
 			arrive(s, &reused);
 	if (reused)
 		atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&changes, 1, memory_order_release);
 	self = krt_module_at((uintptr_t)&krt_modules_refresh);
 	if (self)
 		atomic_store_explicit(&self_module, self, memory_order_relaxed);
@@ -683,6 +685,11 @@ bool krt_module_in_file(const struct krt_module *m, uintptr_t addr, size_t len, 
 			       len <= m->seg[i].filesz - at;
 		}
 	return false;
+}
+
+unsigned krt_modules_changes(void)
+{
+	return atomic_load_explicit(&changes, memory_order_acquire);
 }
 
 unsigned krt_modules_generation(void)

@@ -67,6 +67,9 @@ bool krt_module_in_file(const struct krt_module *m, uintptr_t addr, size_t len, 
  */
 unsigned krt_modules_generation(void);
 
+/* Rises when objects came or went. */
+unsigned krt_modules_changes(void);
+
 /* The object that holds this library's own code (the program, in unit tests). */
 const struct krt_module *krt_module_self(void);
 

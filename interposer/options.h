@@ -22,6 +22,7 @@ enum { KRT_SHOW_certain, KRT_SHOW_likely, KRT_SHOW_possible };
 enum { KRT_COLOR_auto, KRT_COLOR_always, KRT_COLOR_never };
 enum { KRT_TORCH_off, KRT_TORCH_watch, KRT_TORCH_replace };
 enum { KRT_STACKS_none, KRT_STACKS_leaf, KRT_STACKS_full };
+enum { KRT_PYSTACKS_off, KRT_PYSTACKS_auto, KRT_PYSTACKS_force };
 enum { KRT_ON_FULL_wait, KRT_ON_FULL_drop };
 enum { KRT_TIMING_off, KRT_TIMING_cupti };
 enum { KRT_SIM_VIEW_observed, KRT_SIM_VIEW_documented };

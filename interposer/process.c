@@ -28,6 +28,7 @@
 #include "next.h"
 #include "objects.h"
 #include "pointers.h"
+#include "pyframes.h"
 #include "resolve.h"
 #include "timing.h"
 
@@ -348,7 +349,7 @@ static bool attach(unsigned trouble)
 	}
 	r = krt_record_open(session_dir);
 	if (r || !krt_intern_open() || !krt_call_open() || !krt_objects_open() || !krt_graphs_open() ||
-	    !krt_images_open() || !krt_pointers_open()) {
+	    !krt_images_open() || !krt_pointers_open() || !krt_pyframes_open()) {
 		if (bare) {
 			krt_msg("session: %s: %s: nothing is recorded", session_dir,
 				r == -ENOSPC ? "no space" : r == -EMFILE ? "no descriptor" : "no memory");

@@ -15,6 +15,7 @@
 #include "library.h"
 #include "modules.h"
 #include "process.h"
+#include "pyframes.h"
 #include "unwinder.h"
 
 #include <errno.h>
@@ -597,24 +598,60 @@ bool krt_intern_open(void)
 	return stacks && blocks && seen;
 }
 
+#define STACK_MAX 64 /* frames of a kind */
+
+/* The innermost Python frame alone, as a leaf has it. */
+static unsigned python_leaf(struct krt_pyframe *frame, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (frame[i].code) {
+			frame[0] = frame[i];
+			return 1;
+		}
+	return 0;
+}
+
+/* Under the intern lock. */
+static void stack_write(uint32_t id, const uint64_t *pc, unsigned n, const struct krt_pyframe *frame,
+			unsigned nframes)
+{
+	static char buf[sizeof(struct krt_rec_stack) + STACK_MAX * (sizeof(uint64_t) + sizeof(struct krt_rec_pyframe))]
+		__attribute__((aligned(8)));
+	struct krt_rec_stack *r = (struct krt_rec_stack *)buf;
+	struct krt_rec_pyframe *python = (struct krt_rec_pyframe *)(r->pc + n);
+
+	*r = (struct krt_rec_stack){ .h = { .kind = KRT_REC_STACK }, .id = id, .depth = (uint16_t)n };
+	memcpy(r->pc, pc, n * sizeof *pc);
+	r->python = (uint16_t)krt_pyframes_place(frame, nframes, pc, n, python);
+	krt_lane0_write(&r->h, sizeof *r + n * sizeof *pc + r->python * sizeof *python);
+}
+
 uint32_t krt_stack_id(bool quiet)
 {
-	char buf[sizeof(struct krt_rec_stack) + 64 * sizeof(uint64_t)] __attribute__((aligned(8)));
-	struct krt_rec_stack *r = (struct krt_rec_stack *)buf;
-	unsigned max = krt_opt.stacks == KRT_STACKS_leaf ? 8 : (unsigned)krt_opt.depth, n;
+	struct {
+		uint64_t pc[STACK_MAX];
+		struct krt_pyframe python[STACK_MAX];
+	} s;
+	bool leaf = krt_opt.stacks == KRT_STACKS_leaf, was;
+	unsigned max = krt_opt.depth > STACK_MAX ? STACK_MAX : (unsigned)krt_opt.depth, n, python;
 	uint64_t hash, check;
 	uint32_t id;
-	bool was;
 
 	if (krt_opt.stacks == KRT_STACKS_none)
 		return 0;
 	was = krt_unwind_quiet(quiet);
-	n = krt_unwind(r->pc, max > 64 ? 64 : max);
+	n = krt_unwind(s.pc, leaf ? 8 : max);
 	krt_unwind_quiet(was);
-	if (!n)
+	python = krt_pyframes(s.python, leaf ? 8 : max, quiet);
+	if (leaf)
+		python = python_leaf(s.python, python);
+	if (!n && !python)
 		return 0;
-	hash = krt_hash(krt_modules_generation(), r->pc, n * sizeof *r->pc) | 1;
-	check = r->pc[0] + n;
+	hash = krt_hash(krt_modules_generation(), s.pc, n * sizeof *s.pc);
+	if (python)
+		hash = krt_hash(hash, s.python, python * sizeof *s.python);
+	hash |= 1;
+	check = (n ? s.pc[0] : 0) + n + ((uint64_t)python << 48);
 	id = table_get(stacks, hash, check);
 	if (krt_likely(id != ABSENT))
 		return id;
@@ -624,10 +661,7 @@ uint32_t krt_stack_id(bool quiet)
 	id = table_get(stacks, hash, check);
 	if (id == ABSENT) {
 		id = ++next_stack;
-		*r = (struct krt_rec_stack){
-			.h = { .kind = KRT_REC_STACK }, .id = id, .depth = (uint16_t)n,
-		};
-		krt_lane0_write(&r->h, sizeof *r + n * sizeof *r->pc);
+		stack_write(id, s.pc, n, s.python, python);
 		table_put(stacks, hash, check, id);
 	}
 	krt_unlock(&krt_wipe.w.intern);

@@ -106,6 +106,8 @@ enum krt_rec_kind {
 	KRT_REC_DRIVER = 23,  /* struct krt_rec_driver */
 	KRT_REC_PARAMS = 24,  /* struct krt_rec_params: a repeated parameter block */
 	KRT_REC_IMAGE = 25,   /* struct krt_rec_image: a module image, or part of one */
+	KRT_REC_CODE = 26,    /* struct krt_rec_code: a code object of Python */
+	/* readers leave out kinds that they do not know */
 };
 
 enum krt_rec_flags {
@@ -260,6 +262,7 @@ enum krt_mark {
 	KRT_MARK_EXEC = 5,
 	KRT_MARK_RANGE = 7,     /* value: string id of the thread's innermost NVTX range from here on, 0: none */
 	KRT_MARK_TIMING = 6,    /* timing=cupti; value: enum krt_timing, version or CUPTI's result << 8 */
+	KRT_MARK_PYTHON = 8,    /* no Python frames; value: enum krt_python, Python's major << 16 | minor << 8 */
 };
 /* Why device times are recorded or not. */
 #define KRT_TIMINGS(X)                                                     \
@@ -283,6 +286,26 @@ static inline const char *krt_timing_text(unsigned t)
 	};
 	return t < KRT_NR_TIMINGS ? text[t] : "not known";
 }
+/* Why Python frames are not recorded. */
+#define KRT_PYTHONS(X)                                                                  \
+	X(UNKNOWN, "this version's frames are not known")                               \
+	X(UNTESTED, "this kind of build was not tested (pystacks=force tries it)")      \
+	X(LAYOUT, "its frames do not look as expected")
+enum krt_python {
+#define X(name, text) KRT_PYTHON_##name,
+	KRT_PYTHONS(X)
+#undef X
+	KRT_NR_PYTHONS
+};
+static inline const char *krt_python_text(unsigned p)
+{
+	static const char *const text[KRT_NR_PYTHONS] = {
+#define X(name, words) [KRT_PYTHON_##name] = words,
+		KRT_PYTHONS(X)
+#undef X
+	};
+	return p < KRT_NR_PYTHONS ? text[p] : "not known";
+}
 struct krt_rec_mark {
 	struct krt_rec h;
 	uint32_t mark, rsv;
@@ -294,8 +317,33 @@ struct krt_rec_stack {
 	struct krt_rec h;
 	uint32_t id;
 	uint16_t depth;
-	uint16_t rsv;
+	uint16_t python;  /* frames of Python functions */
 	uint64_t pc[];    /* return addresses, innermost first; our own frames dropped */
+	/* struct krt_rec_pyframe[python], innermost first */
+};
+struct krt_rec_pyframe {
+	uint32_t code;    /* id of a krt_rec_code */
+	uint32_t offset;  /* of the instruction being executed, in bytes from the code's first */
+	uint32_t native;  /* pc[native] is the interpreter's, at work on this frame; depth: none of them */
+	uint32_t rsv;
+};
+
+/* A code object of Python.  Two of equal content are one. */
+enum krt_code_lines { /* what the line table is */
+	KRT_LINES_NONE = 0,
+	KRT_LINES_LNOTAB = 1,    /* co_lnotab, up to 3.9 */
+	KRT_LINES_TABLE = 2,     /* co_linetable of 3.10 */
+	KRT_LINES_LOCATIONS = 3, /* co_linetable from 3.11 on */
+};
+struct krt_rec_code {
+	struct krt_rec h;
+	uint32_t id;
+	uint32_t first_line;
+	uint32_t lines_len;
+	uint16_t file_len, name_len;
+	uint8_t lines;        /* enum krt_code_lines */
+	uint8_t rsv[7];
+	char data[];          /* line table, file, name (from 3.11 on with its scope); UTF-8, as far as the file system's is */
 };
 
 struct krt_rec_module {

@@ -80,7 +80,10 @@ static const struct pattern {
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/lib/python3*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/lib64/python3*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/pytorch/torch/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/torchinductor_*"}, /* what it compiled */
 	{BY_FILE, KRT_FRAME_LIBRARY, "<frozen *"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "<eval_with_key>*"}, /* of torch.fx */
+	{BY_FILE, KRT_FRAME_LIBRARY, "<__array_function__ *"},
 
 	/* headers whose code is compiled into the user's */
 	{BY_FILE, KRT_FRAME_LIBRARY, "/usr/include/*"},
@@ -211,6 +214,8 @@ void krt_stack_fold(struct krt_stack *st)
 		char name[KRT_SHORT_NAME];
 
 		krt_frame_function(f, name);
+		if (f->python)
+			return;
 		if (!strncmp(name, stub, sizeof(stub) - 1)) {
 			char mangled[1024], *text;
 			const char *from = f->function + sizeof(stub) - 1;

@@ -236,6 +236,7 @@ static void coverage(struct krt_json *j, const struct krt_coverage *c)
 	krt_json_close(j, '}');
 	COUNTER(device_times);
 	krt_json_string(j, "timing", c->timing[0] ? c->timing : NULL);
+	krt_json_string(j, "python", c->python[0] ? c->python : NULL);
 #undef COUNTER
 	krt_json_close(j, '}');
 }

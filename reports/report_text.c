@@ -675,6 +675,12 @@ static void last_line(struct text *t, size_t hidden)
 		}
 		end(t);
 	}
+	if (sum.python[0]) {
+		begin(t);
+		fputs(" krtsan: no Python frames in call stacks: ", t->out);
+		plain(t, sum.python);
+		end(t);
+	}
 	kernels(t, &sum);
 	begin(t, 1);
 	say(t, "krtsan: ");

@@ -378,6 +378,8 @@ void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum)
 		ADD(device_times);
 		if (!sum->timing[0])
 			memcpy(sum->timing, c->timing, sizeof(sum->timing));
+		if (!sum->python[0])
+			memcpy(sum->python, c->python, sizeof(sum->python));
 #undef ADD
 	}
 	/* A helper process without CUDA says nothing about the run; a whole tree without does. */

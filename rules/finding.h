@@ -198,6 +198,7 @@ struct krt_coverage {
 	uint64_t launches_by[KRT_NR_TIERS];
 	uint64_t device_times; /* operations of which the device's times are known */
 	char timing[96];       /* whether they are recorded, or why not; "": not asked for */
+	char python[96];       /* why stacks have no Python frames; "": they have, or there is no Python */
 };
 
 struct krt_process {

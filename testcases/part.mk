@@ -471,6 +471,13 @@ torch: $(O)/krtsan $(O)/libkrtsan.so $(TORCH_FILES) $(TORCH_PROGS)
 	$(Q)testcases/cli/torch.sh $(O)
 # --- end of the PyTorch feeds ------------------------------------------------------------
 
+# --- Python frames in call stacks ---------------------------------------------------------
+TESTS += python
+.PHONY: python
+python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+	$(Q)testcases/python/run.sh $(O)
+# --- end of Python frames -----------------------------------------------------------------
+
 # --- inter: the recorder, on the fake driver ---------------------------------------------
 INTER_OUT := $(O)/inter
 TESTS += inter

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Python frames in call stacks, on the simulated driver, with each CPython that is
+# here: run.sh BUILD.  One line a test, `ok` or `not ok`; the last line is
+# `N passed, N failed`.
+set -u
+
+build=$(cd "$1" && pwd) || exit 125
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) || exit 125
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 125
+unset KRTSAN_SESSION KRTSAN_OPTIONS LD_PRELOAD
+export PYTHONDONTWRITEBYTECODE=1
+# what talks to the driver is an installed package, the programs are the user's
+mkdir site-packages && cp "$here/cu.py" site-packages && cp "$here"/*.py . && rm cu.py || exit 125
+export PYTHONPATH="$work/site-packages"
+passed=0
+failed=0
+
+ok() { passed=$((passed + 1)); echo "ok $1"; }
+not_ok() { failed=$((failed + 1)); echo "not ok $1"; shift; for l; do echo "  $l"; done; }
+# check NAME TROUBLE
+check() { if [ -z "$2" ]; then ok "$1"; else not_ok "$1" "$2" "$(tail -n 12 err)"; fi; }
+# krtsan OPTIONS... -- ARGUMENTS of $python
+krtsan() { timeout 60 "$build/krtsan" run --sim "$@" >out 2>err </dev/null; rc=$?; }
+# where WHAT: the line of the program that leads, of the Nth operation told
+sites() { sed -n 's/^==[0-9]*== *\(write\|read\|allocated\) *at \([^ ]*\) .*/\1 \2/p' err | sed 's|[^ ]*/||' | tr '\n' ' '; }
+line() { grep -n "# $2\$" "$1.py" | cut -d: -f1; }
+
+"$here/interpreters.sh" >interpreters
+for v in 3.8 3.9 3.10 3.11 3.12 3.13; do
+	grep -q "^$v\." interpreters || echo "python $v: not here, left out"
+done
+
+while read -r version python; do
+	krtsan -- "$python" race.py
+	want="write race.py:$(line race second) write race.py:$(line race first) allocated race.py:$(line race alloc) "
+	bad=
+	[ $rc = 66 ] || bad="exit code $rc;"
+	[ "$(sites)" = "$want" ] || bad="$bad $(sites), expected $want"
+	grep -q "^==[0-9]*== SUMMARY: .* race.py:$(line race second) in" err || bad="$bad no summary of that line;"
+	check "$version: a race leads with the program's own lines" "$bad"
+
+	krtsan -- "$python" race.py fixed
+	check "$version: with the wait it is silent" "$([ $rc = 0 ] && ! grep -q 'error\b.*(certain)' err || echo "exit code $rc")"
+done <interpreters
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
