@@ -676,8 +676,8 @@ static void last_line(struct text *t, size_t hidden)
 		end(t);
 	}
 	if (sum.python[0]) {
-		begin(t);
-		fputs(" krtsan: no Python frames in call stacks: ", t->out);
+		begin(t, 1);
+		say(t, "krtsan: no Python frames in call stacks: ");
 		plain(t, sum.python);
 		end(t);
 	}

@@ -21,5 +21,5 @@ a, b = cu.stream(), cu.stream()
 first(buf, a)
 if "fixed" in sys.argv:
     cu.sync()
-Second().run(buf, b)
+Second().run(buf, b)  # main
 cu.sync()

@@ -23,10 +23,10 @@ ok() { passed=$((passed + 1)); echo "ok $1"; }
 not_ok() { failed=$((failed + 1)); echo "not ok $1"; shift; for l; do echo "  $l"; done; }
 # check NAME TROUBLE
 check() { if [ -z "$2" ]; then ok "$1"; else not_ok "$1" "$2" "$(tail -n 12 err)"; fi; }
-# krtsan OPTIONS... -- ARGUMENTS of $python
-krtsan() { timeout 60 "$build/krtsan" run --sim "$@" >out 2>err </dev/null; rc=$?; }
-# where WHAT: the line of the program that leads, of the Nth operation told
-sites() { sed -n 's/^==[0-9]*== *\(write\|read\|allocated\) *at \([^ ]*\) .*/\1 \2/p' err | sed 's|[^ ]*/||' | tr '\n' ' '; }
+# krtsan OPTIONS... -- COMMAND
+krtsan() { timeout 60 "$build/krtsan" run --sim --report=json:r.json "$@" >out 2>err </dev/null; rc=$?; }
+show() { python3 show.py r.json | tr '\n' ';'; }
+# line PROGRAM WORD: where it says so
 line() { grep -n "# $2\$" "$1.py" | cut -d: -f1; }
 
 "$here/interpreters.sh" >interpreters
@@ -36,10 +36,13 @@ done
 
 while read -r version python; do
 	krtsan -- "$python" race.py
-	want="write race.py:$(line race second) write race.py:$(line race first) allocated race.py:$(line race alloc) "
+	main=$(line race main)
+	want="KRT-RACE-WAW;current race.py:$(line race second):run race.py:$main:<module>;"
+	want="${want}previous race.py:$(line race first):first race.py:$((main - 3)):<module>;"
+	want="${want}allocated race.py:$(line race alloc):<module>;"
 	bad=
 	[ $rc = 66 ] || bad="exit code $rc;"
-	[ "$(sites)" = "$want" ] || bad="$bad $(sites), expected $want"
+	[ "$(show)" = "$want" ] || bad="$bad $(show), expected $want"
 	grep -q "^==[0-9]*== SUMMARY: .* race.py:$(line race second) in" err || bad="$bad no summary of that line;"
 	check "$version: a race leads with the program's own lines" "$bad"
 
