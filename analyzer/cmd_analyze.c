@@ -24,8 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define STEP 20000 /* records between two looks at the clock */
-
 static const char *bare, *following;
 static const struct krt_flag flags[] = {
 	{ "bare", NULL, "a bare run's session folder, at its exit (the library's own use)", &bare, true },
@@ -120,22 +118,6 @@ static void follow(struct krt_session *s)
 	}
 }
 
-/* A finished trace, from end to end. */
-static void read_all(struct krt_session *s, struct krt_progress *p)
-{
-	uint64_t records, bytes, total;
-
-	if (!krt_session_step(s, STEP)) /* opens what there is */
-		return;
-	krt_session_volume(s, &records, &bytes, &total);
-	krt_progress_begin(p, "analyze", bare ? 0 : total);
-	do {
-		krt_session_volume(s, &records, &bytes, &total);
-		krt_progress_at(p, bytes, records, "records");
-	} while (krt_session_step(s, STEP));
-	krt_progress_step(p, "writing the report");
-}
-
 int krt_cmd_analyze(int argc, char **argv)
 {
 	struct krt_options *o = malloc(sizeof(*o));
@@ -174,7 +156,7 @@ int krt_cmd_analyze(int argc, char **argv)
 	if (bare && following)
 		follow(s);
 	else
-		read_all(s, &progress);
+		krt_progress_trace(&progress, bare ? NULL : "analyze", s);
 	if (!krt_session_processes(s) && !bare && !krt_session_is_trace(dir)) {
 		krt_fail("trace: %s: no process in it: not a trace", dir);
 		goto out;

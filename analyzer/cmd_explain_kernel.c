@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "kernels.h"
 #include "known.h"
+#include "progress.h"
 #include "session.h"
 
 #include <ctype.h>
@@ -480,6 +481,7 @@ int krt_cmd_explain_kernel(int argc, char **argv)
 	struct krt_options *o = malloc(sizeof(*o));
 	struct krt_known *known = NULL;
 	struct krt_session *s = NULL;
+	struct krt_progress progress;
 	unsigned long keep = 3;
 	unsigned problems;
 	char err[512], *end;
@@ -515,8 +517,8 @@ int krt_cmd_explain_kernel(int argc, char **argv)
 		goto out;
 	}
 	krt_session_watch(s, krt_known_watch(known));
-	while (krt_session_step(s, SIZE_MAX / 2))
-		;
+	krt_progress_trace(&progress, "explain-kernel", s);
+	krt_progress_end(&progress);
 	if (!krt_session_processes(s) && !krt_session_is_trace(dir)) {
 		krt_fail("trace: %s: no process in it: not a trace", dir);
 		goto out;

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "progress.h"
+#include "session.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define STEP	  20000 /* records between two looks at the clock */
 #define EVERY_MS  250
 #define ETA_AFTER 1000 /* before that it would jump about */
 
@@ -107,6 +109,21 @@ void krt_progress_step(struct krt_progress *p, const char *step)
 {
 	if (p->on)
 		show(p, step);
+}
+
+void krt_progress_trace(struct krt_progress *p, const char *what, struct krt_session *s)
+{
+	uint64_t records, bytes, total;
+	size_t n = krt_session_step(s, STEP); /* opens what there is */
+
+	krt_session_volume(s, &records, &bytes, &total);
+	krt_progress_begin(p, what, what ? total : 0);
+	while (n) {
+		krt_session_volume(s, &records, &bytes, &total);
+		krt_progress_at(p, bytes, records, "records");
+		n = krt_session_step(s, STEP);
+	}
+	krt_progress_step(p, "making the report");
 }
 
 void krt_progress_end(struct krt_progress *p)

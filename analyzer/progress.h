@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define KRT_PROGRESS_LEAST (1u << 20) /* work below this many bytes is over before anybody reads   \
-				       */
+#define KRT_PROGRESS_LEAST                                                                         \
+	(1u << 20) /* work below this many bytes is over before anybody reads                      \
+		    */
 
 struct krt_progress {
 	const char *what;
@@ -27,6 +28,9 @@ void krt_progress_begin(struct krt_progress *p, const char *what, uint64_t total
 void krt_progress_at(struct krt_progress *p, uint64_t done, uint64_t count, const char *noun);
 /* A step whose length is not known: `looking up symbols`. */
 void krt_progress_step(struct krt_progress *p, const char *step);
+/* Feeds a finished trace from end to end, and begins with what; NULL: without a word. */
+struct krt_session;
+void krt_progress_trace(struct krt_progress *p, const char *what, struct krt_session *s);
 /* Erases the line.  Before anything else is written to stderr or stdout; may be called again. */
 void krt_progress_end(struct krt_progress *p);
 
