@@ -142,6 +142,12 @@ void krt_json_int(struct krt_json *j, const char *key, int64_t v)
 	fprintf(j->out, "%" PRId64, v);
 }
 
+void krt_json_micros(struct krt_json *j, const char *key, uint64_t ns)
+{
+	start(j, key);
+	fprintf(j->out, "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
+}
+
 void krt_json_bool(struct krt_json *j, const char *key, bool v)
 {
 	start(j, key);

@@ -35,6 +35,8 @@ void krt_json_uint(struct krt_json *j, const char *key, uint64_t v);
 void krt_json_int(struct krt_json *j, const char *key, int64_t v);
 void krt_json_bool(struct krt_json *j, const char *key, bool v);
 void krt_json_null(struct krt_json *j, const char *key);
+/* Nanoseconds as microseconds, with three decimals. */
+void krt_json_micros(struct krt_json *j, const char *key, uint64_t ns);
 /* An address or hash, as a string "0x...": JSON numbers lose bits beyond 53. */
 void krt_json_hex(struct krt_json *j, const char *key, uint64_t v);
 

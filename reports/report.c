@@ -12,6 +12,7 @@
 const struct krt_format krt_formats[] = {
 	{ "text", krt_write_text, false },
 	{ "json", krt_write_json, true },
+	{ "perfetto", krt_write_perfetto, true },
 	{ NULL, NULL, false },
 };
 

@@ -29,6 +29,7 @@ int krt_write_text(FILE *out, const struct krt_report *r, const struct krt_write
 void krt_text_finding(FILE *out, const struct krt_report *r, const struct krt_writer *w,
 		      const struct krt_finding *f);
 int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+int krt_write_perfetto(FILE *out, const struct krt_report *r, const struct krt_writer *w);
 
 struct krt_format {
 	const char *name;
