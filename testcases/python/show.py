@@ -16,5 +16,5 @@ for f in json.load(open(sys.argv[1]))["findings"]:
     for side in "current", "previous":
         if f[side]:
             print(side, frames(f[side]["stack"]))
-    if f["buffer"]:
-        print("allocated", frames(f["buffer"]["allocated_at"]))
+    if f["buffer"] and f["buffer"]["allocated"]:
+        print("allocated", frames(f["buffer"]["allocated"]["stack"]))
