@@ -89,11 +89,25 @@ static void tell(const char *line)
 	fprintf(stderr, "krtsan: %s\n", line);
 }
 
+static int keep(const struct krt_usage *u, const struct krt_flag *f, const char *value)
+{
+	if (!f->list) {
+		*f->value = value ? value : "";
+		return 0;
+	}
+	if (f->list->count == KRT_OPTION_LIST_MAX) {
+		krt_fail("%s: --%s: given too often", u->command, f->name);
+		return -1;
+	}
+	f->list->item[f->list->count++] = value;
+	return 0;
+}
+
 int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o,
 		  int *code)
 {
 	char err[256];
-	int i;
+	int i, words = 0;
 
 	*code = KRT_EXIT_FAILED;
 	if (u->options) {
@@ -115,8 +129,12 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 		bool longer = arg[0] == '-' && arg[1] == '-';
 		size_t n;
 
-		if (arg[0] != '-' || !arg[1])
-			break;
+		if (arg[0] != '-' || !arg[1]) {
+			if (!u->mixed)
+				break;
+			argv[++words] = argv[i];
+			continue;
+		}
 		if (!strcmp(arg, "--")) {
 			i++;
 			break;
@@ -157,7 +175,8 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 					 f->name, f->arg);
 				return -1;
 			}
-			*f->value = value ? value : "";
+			if (keep(u, f, value))
+				return -1;
 			continue;
 		}
 		if (longer && u->options)
@@ -182,7 +201,8 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 			return -1;
 		}
 	}
-	return i;
+	memmove(&argv[i - words], &argv[1], (size_t)words * sizeof(*argv));
+	return i - words;
 }
 
 const char *krt_cli_home(void)

@@ -22,6 +22,7 @@
 int krt_cmd_run(int argc, char **argv);
 int krt_cmd_record(int argc, char **argv);
 int krt_cmd_analyze(int argc, char **argv);
+int krt_cmd_report(int argc, char **argv);
 int krt_cmd_explain(int argc, char **argv);
 int krt_cmd_explain_kernel(int argc, char **argv);
 int krt_cmd_doctor(int argc, char **argv);
@@ -40,6 +41,7 @@ struct krt_flag {
 	const char *help;
 	const char **value; /* arg: where the value goes; else set to "" */
 	bool internal;      /* our own use: --help alone tells of it */
+	struct krt_option_list *list; /* instead of value: may be given again */
 };
 
 struct krt_usage {
@@ -47,12 +49,14 @@ struct krt_usage {
 	const struct krt_flag *flags; /* ends with a NULL name */
 	bool options;                 /* takes --name=value of options.def */
 	bool recorded;                /* help is silent of those that only a recording obeys */
+	bool mixed;                   /* flags may come behind words, up to `--` */
 	const char *const *obeyed;    /* help has only these, ends with NULL; NULL: all */
 };
 
 /*
  * Reads KRTSAN_OPTIONS (where u->options) and the flags of argv up to the first
- * word that is none, or `--`.  Returns the index of what follows; -1 when all
+ * word that is none, or `--` (u->mixed: the words are then moved behind the
+ * flags).  Returns the index of what follows; -1 when all
  * is said (help: *code 0, usage error: KRT_EXIT_FAILED).
  */
 int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_options *o,

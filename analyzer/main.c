@@ -18,6 +18,7 @@ static const struct command {
 	{ "run", "run a program under the library and report", krt_cmd_run },
 	{ "record", "run a program under the library and keep a trace", krt_cmd_record },
 	{ "analyze", "report on a trace", krt_cmd_analyze },
+	{ "report", "render a JSON report in other formats", krt_cmd_report },
 	{ "explain", "what a rule means and how to cure it", krt_cmd_explain },
 	{ "explain-kernel", "what is known of the kernels of a trace, and why", krt_cmd_explain_kernel },
 	{ "doctor", "look whether this machine is fit for it", krt_cmd_doctor },

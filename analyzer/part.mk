@@ -28,8 +28,9 @@ CLI_SRC := analyzer/main.c $(wildcard analyzer/cmd_*.c)
 CLI_OBJ := $(CLI_SRC:%.c=$(O)/core/%.o)
 DW_LIBS := -l:libdw.a -l:libelf.a -l:libz.a -l:liblzma.a -l:libbz2.a -l:libstdc++.a
 IMAGE_LIBS := -l:liblz4.a -l:libzstd.a
+REPORT_LIBS := -l:libjansson.a
 ALL += $(O)/krtsan
-DEPS += libstdc++-12-dev liblz4-dev
+DEPS += libstdc++-12-dev liblz4-dev libjansson-dev
 
 $(CLI_OBJ): $(O)/core/%.o: %.c
 	$(call msg,CC,$<)
@@ -38,5 +39,5 @@ $(CLI_OBJ): $(O)/core/%.o: %.c
 
 $(O)/krtsan: $(CLI_OBJ) $(O)/libkrtcore.a
 	$(call msg,LD,$@)
-	$(Q)$(CC) $(OPT) -pie $(LDFLAGS) -Wl,--gc-sections -Wl,-z,relro,-z,now -o $@ $^ $(DW_LIBS) $(IMAGE_LIBS)
+	$(Q)$(CC) $(OPT) -pie $(LDFLAGS) -Wl,--gc-sections -Wl,-z,relro,-z,now -o $@ $^ $(DW_LIBS) $(IMAGE_LIBS) $(REPORT_LIBS)
 # --- end of krtsan ---------------------------------------------------------------

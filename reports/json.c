@@ -33,8 +33,11 @@ static void quoted(struct krt_json *j, const char *s)
 			fputs("\\ufffd", j->out);
 			s++;
 		} else if (n > 1) {
+			/* What is no UTF-8, when it was read and is written again. */
+			if (!memcmp(s, "\xef\xbf\xbd", 3))
+				fputs("\\ufffd", j->out);
 			/* Line separators break JavaScript, not JSON. */
-			if (!memcmp(s, "\xe2\x80\xa8", 3) || !memcmp(s, "\xe2\x80\xa9", 3))
+			else if (!memcmp(s, "\xe2\x80\xa8", 3) || !memcmp(s, "\xe2\x80\xa9", 3))
 				fprintf(j->out, "\\u20%02x", 0x28 + (s[2] & 1));
 			else
 				fwrite(s, 1, n, j->out);

@@ -44,6 +44,29 @@ static bool per_process(const char *path)
 	return false;
 }
 
+static int check_item(const char *item, bool needs_path, char *err, size_t errlen)
+{
+	const char *path;
+
+	if (!split(item, &path)) {
+		int n = snprintf(err, errlen, "report: %s: unknown format, known are:", item);
+
+		for (const struct krt_format *f = krt_formats; f->name && (size_t)n < errlen; f++)
+			n += snprintf(err + n, errlen - (size_t)n, " %s", f->name);
+		return -1;
+	}
+	if (!path && needs_path) {
+		snprintf(err, errlen, "report: %s: wants FORMAT:PATH", item);
+		return -1;
+	}
+	if (path && !good_path(path)) {
+		snprintf(err, errlen, "report: %s: only %%p (the pid) and %%%% may follow a %%",
+			 item);
+		return -1;
+	}
+	return 0;
+}
+
 int krt_output_check(const struct krt_options *o, char *err, size_t errlen)
 {
 	if (!good_path(o->log_path)) {
@@ -52,28 +75,17 @@ int krt_output_check(const struct krt_options *o, char *err, size_t errlen)
 			 o->log_path);
 		return -1;
 	}
-	for (unsigned i = 0; i < o->report.count; i++) {
-		const char *item = o->report.item[i], *path;
+	for (unsigned i = 0; i < o->report.count; i++)
+		if (check_item(o->report.item[i], true, err, errlen))
+			return -1;
+	return 0;
+}
 
-		if (!split(item, &path)) {
-			int n = snprintf(err, errlen,
-					 "report: %s: unknown format, known are:", item);
-
-			for (const struct krt_format *f = krt_formats;
-			     f->name && (size_t)n < errlen; f++)
-				n += snprintf(err + n, errlen - (size_t)n, " %s", f->name);
+int krt_output_check_list(const struct krt_option_list *to, char *err, size_t errlen)
+{
+	for (unsigned i = 0; i < to->count; i++)
+		if (check_item(to->item[i], false, err, errlen))
 			return -1;
-		}
-		if (!path) {
-			snprintf(err, errlen, "report: %s: wants FORMAT:PATH", item);
-			return -1;
-		}
-		if (!good_path(path)) {
-			snprintf(err, errlen,
-				 "report: %s: only %%p (the pid) and %%%% may follow a %%", item);
-			return -1;
-		}
-	}
 	return 0;
 }
 
@@ -199,20 +211,39 @@ out:
 	return err;
 }
 
-/* One process's part of the report, sharing its strings; finding is free()d by the caller. */
+/* Those of one process; free()d by the caller, NULL: no memory. */
+static struct krt_finding *findings_of(int pid, const struct krt_finding *from, size_t n,
+				       size_t *found)
+{
+	struct krt_finding *f = calloc(n + 1, sizeof(*f));
+
+	*found = 0;
+	for (size_t i = 0; f && i < n; i++)
+		if (from[i].pid == pid)
+			f[(*found)++] = from[i];
+	return f;
+}
+
+static void free_part(struct krt_report *one)
+{
+	free(one->finding);
+	free(one->suppressed);
+}
+
+/* One process's part of the report, sharing its strings. */
 static bool part(const struct krt_report *r, size_t i, struct krt_report *one)
 {
+	int pid = r->process[i].pid;
+
 	*one = *r;
 	one->process = &r->process[i];
 	one->nprocesses = 1;
-	one->nfindings = 0;
-	one->finding = calloc(r->nfindings + 1, sizeof(*one->finding));
-	if (!one->finding)
-		return false;
-	for (size_t k = 0; k < r->nfindings; k++)
-		if (r->finding[k].pid == r->process[i].pid)
-			one->finding[one->nfindings++] = r->finding[k];
-	return true;
+	one->finding = findings_of(pid, r->finding, r->nfindings, &one->nfindings);
+	one->suppressed = findings_of(pid, r->suppressed, r->nsuppressed, &one->nsuppressed);
+	if (one->finding && one->suppressed)
+		return true;
+	free_part(one);
+	return false;
 }
 
 static int write_all(const struct krt_report *r, const struct krt_options *o,
@@ -231,7 +262,7 @@ static int write_all(const struct krt_report *r, const struct krt_options *o,
 			continue;
 		}
 		bad += write_one(&one, o, format, path, r->process[i].pid, suffix) != 0;
-		free(one.finding);
+		free_part(&one);
 	}
 	return bad;
 }
@@ -251,6 +282,23 @@ int krt_output(const struct krt_report *r, const struct krt_options *o, int pid,
 
 		if (f && path)
 			bad += write_all(r, o, f, path, pid, suffix);
+	}
+	return bad;
+}
+
+int krt_output_list(const struct krt_report *r, const struct krt_options *o,
+		    const struct krt_option_list *to)
+{
+	int bad = 0;
+
+	for (unsigned i = 0; i < to->count; i++) {
+		const char *path;
+		const struct krt_format *f = split(to->item[i], &path);
+
+		if (!path || !strcmp(path, "-"))
+			path = "stdout";
+		if (f)
+			bad += write_all(r, o, f, path, r->nprocesses ? r->process[0].pid : 0, NULL);
 	}
 	return bad;
 }

@@ -10,6 +10,12 @@
 
 #include <inttypes.h>
 
+/* A number of bytes that a program gave: readers take 63 bits. */
+static void size(struct krt_json *j, const char *key, uint64_t v)
+{
+	krt_json_uint(j, key, v < INT64_MAX ? v : INT64_MAX);
+}
+
 static void stack(struct krt_json *j, const char *key, const struct krt_stack *s)
 {
 	krt_json_open(j, key, '[');
@@ -57,7 +63,7 @@ static void operation(struct krt_json *j, const char *key, const struct krt_oper
 	if (o->range_len) {
 		krt_json_open_flat(j, "range", '{');
 		krt_json_hex(j, "base", o->range_base);
-		krt_json_uint(j, "length", open ? 0 : o->range_len);
+		size(j, "length", open ? 0 : o->range_len);
 		krt_json_close(j, '}');
 	} else {
 		krt_json_null(j, "range");
@@ -92,9 +98,11 @@ static void buffer(struct krt_json *j, const struct krt_buffer *b)
 	krt_json_string(j, "kind", b->kind);
 	krt_json_string(j, "name", b->name);
 	krt_json_hex(j, "base", b->base);
-	krt_json_uint(j, "size", b->size);
-	krt_json_uint(j, "offset", b->offset);
-	krt_json_uint(j, "length", b->open ? 0 : b->len);
+	size(j, "size", b->size);
+	size(j, "offset", b->offset);
+	size(j, "length", b->open ? 0 : b->len);
+	krt_json_bool(j, "open", b->open);
+	krt_json_bool(j, "gaps", b->gaps);
 	event(j, "allocated", b->allocated_by, b->allocated_seq, &b->allocated_at);
 	event(j, "freed", b->freed_by, b->freed_seq, &b->freed_at);
 	krt_json_close(j, '}');
@@ -187,10 +195,7 @@ static void finding(struct krt_json *j, const struct krt_finding *f)
 	cost(j, &f->cost);
 	edge(j, &f->edge);
 	suppression(j, f);
-	krt_json_string(j, "baseline",
-			f->baseline == KRT_BASELINE_NEW	    ? "new"
-			: f->baseline == KRT_BASELINE_KNOWN ? "known"
-							    : NULL);
+	krt_json_string(j, "baseline", krt_baseline_name(f->baseline));
 	krt_json_uint(j, "count", f->count ? f->count : 1);
 	krt_json_close(j, '}');
 }
@@ -209,32 +214,13 @@ static void coverage(struct krt_json *j, const struct krt_coverage *c)
 		krt_json_close(j, '}');
 	}
 	krt_json_close(j, ']');
-#define COUNTER(field) krt_json_uint(j, #field, c->field)
-	COUNTER(calls);
-	COUNTER(launches);
-	COUNTER(copies);
-	COUNTER(sets);
-	COUNTER(allocations);
-	COUNTER(frees);
-	COUNTER(events_recorded);
-	COUNTER(waits);
-	COUNTER(syncs);
-	COUNTER(graph_launches);
-	COUNTER(host_functions);
-	COUNTER(captured_calls);
-	COUNTER(failed_calls);
-	COUNTER(dropped);
-	COUNTER(unwrapped);
-	COUNTER(export_tables);
-	COUNTER(ignored);
-	COUNTER(kernels_declared);
-	COUNTER(kernels_unknown);
-	COUNTER(kernels_certain);
+#define COUNTER(field) krt_json_uint(j, #field, c->field);
+	KRT_COUNTERS(COUNTER)
 	krt_json_open(j, "kernels", '{');
 	for (unsigned k = 0; k < KRT_NR_TIERS; k++)
 		krt_json_uint(j, krt_tier_text(k), c->launches_by[k]);
 	krt_json_close(j, '}');
-	COUNTER(device_times);
+	COUNTER(device_times)
 	krt_json_string(j, "timing", c->timing[0] ? c->timing : NULL);
 	krt_json_string(j, "python", c->python[0] ? c->python : NULL);
 #undef COUNTER
@@ -396,7 +382,7 @@ int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_write
 	krt_json_uint(&j, "schema_version", 1);
 	krt_json_open(&j, "tool", '{');
 	krt_json_string(&j, "name", "krtsan");
-	krt_json_string(&j, "version", KRT_VERSION);
+	krt_json_string(&j, "version", r->version ? r->version : KRT_VERSION);
 	krt_json_string(&j, "options", r->options);
 	krt_json_close(&j, '}');
 	krt_json_string(&j, "verdict", krt_verdict_name(krt_report_verdict(r)));

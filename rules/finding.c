@@ -122,6 +122,7 @@ void krt_report_destroy(struct krt_report *r)
 	krt_arena_destroy(r->arena);
 	free(r->process);
 	free(r->finding);
+	free(r->suppressed);
 	free(r);
 }
 
@@ -144,16 +145,26 @@ struct krt_process *krt_report_add_process(struct krt_report *r)
 	return p;
 }
 
-struct krt_finding *krt_report_add_finding(struct krt_report *r)
+static struct krt_finding *add(struct krt_finding **list, size_t *n)
 {
-	struct krt_finding *f = grow(r->finding, r->nfindings, sizeof(*f));
+	struct krt_finding *f = grow(*list, *n, sizeof(*f));
 
 	if (!f)
 		return NULL;
-	r->finding = f;
-	f += r->nfindings++;
+	*list = f;
+	f += (*n)++;
 	memset(f, 0, sizeof(*f));
 	return f;
+}
+
+struct krt_finding *krt_report_add_finding(struct krt_report *r)
+{
+	return add(&r->finding, &r->nfindings);
+}
+
+struct krt_finding *krt_report_add_suppressed(struct krt_report *r)
+{
+	return add(&r->suppressed, &r->nsuppressed);
 }
 
 static int by_level(const void *a, const void *b)
@@ -325,6 +336,17 @@ const char *krt_view_name(enum krt_finding_view v)
 	return "both";
 }
 
+const char *krt_baseline_name(enum krt_baseline b)
+{
+	switch (b) {
+	case KRT_BASELINE_NEW: return "new";
+	case KRT_BASELINE_KNOWN: return "known";
+	case KRT_BASELINE_NONE:
+	case KRT_NR_BASELINES: break;
+	}
+	return NULL;
+}
+
 const char *krt_verdict_name(enum krt_verdict v)
 {
 	switch (v) {
@@ -360,22 +382,11 @@ void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum)
 		if (c == &r->own)
 			break;
 		cuda |= r->process[i].used_cuda;
-#define ADD(field) sum->field += c->field
-		ADD(calls); ADD(launches); ADD(copies); ADD(sets); ADD(allocations); ADD(frees);
-		ADD(events_recorded);
-		ADD(waits);
-		ADD(syncs);
-		ADD(graph_launches);
-		ADD(host_functions);
-		ADD(captured_calls);
-		ADD(failed_calls);
-		ADD(dropped);
-		ADD(unwrapped);
-		ADD(export_tables);
-		ADD(ignored); ADD(kernels_declared); ADD(kernels_unknown); ADD(kernels_certain);
+#define ADD(field) sum->field += c->field;
+		KRT_COUNTERS(ADD)
 		for (unsigned k = 0; k < KRT_NR_TIERS; k++)
-			ADD(launches_by[k]);
-		ADD(device_times);
+			ADD(launches_by[k])
+		ADD(device_times)
 		if (!sum->timing[0])
 			memcpy(sum->timing, c->timing, sizeof(sum->timing));
 		if (!sum->python[0])

@@ -145,7 +145,13 @@ struct krt_missing {
 };
 
 /* Compared with a baseline. */
-enum krt_baseline { KRT_BASELINE_NONE, KRT_BASELINE_NEW, KRT_BASELINE_KNOWN };
+enum krt_baseline {
+	KRT_BASELINE_NONE,
+	KRT_BASELINE_NEW,
+	KRT_BASELINE_KNOWN,
+	KRT_NR_BASELINES
+};
+const char *krt_baseline_name(enum krt_baseline b); /* NULL for NONE */
 
 struct krt_finding {
 	enum krt_rule_id rule;
@@ -186,15 +192,35 @@ enum krt_reason {
 	KRT_NR_REASONS
 };
 
+/* What is counted of a run. */
+#define KRT_COUNTERS(X)                                                                            \
+	X(calls)                                                                                   \
+	X(launches)                                                                                \
+	X(copies)                                                                                  \
+	X(sets)                                                                                    \
+	X(allocations)                                                                             \
+	X(frees)                                                                                   \
+	X(events_recorded)                                                                         \
+	X(waits)                                                                                   \
+	X(syncs)                                                                                   \
+	X(graph_launches)                                                                          \
+	X(host_functions)                                                                          \
+	X(captured_calls)                                                                          \
+	X(failed_calls)                                                                            \
+	X(dropped)                                                                                 \
+	X(unwrapped)                                                                               \
+	X(export_tables)                                                                           \
+	X(ignored)                                                                                 \
+	X(kernels_declared) /* launches: by a file or the program */                               \
+	X(kernels_unknown)  /* neither, nor by PTX or a library's call */                          \
+	X(kernels_certain)  /* it is known which bytes they may touch */
+
 struct krt_coverage {
 	uint32_t reasons;            /* bit mask of enum krt_reason */
 	char detail[KRT_NR_REASONS][160]; /* which entry point, how many, ... */
-	uint64_t calls, launches, copies, sets, allocations, frees, events_recorded, waits, syncs,
-		graph_launches, host_functions, captured_calls;
-	uint64_t failed_calls, dropped, unwrapped, export_tables, ignored;
-	uint64_t kernels_declared, kernels_unknown; /* launches: by a file or the program; neither
-						       nor by PTX or a library's call */
-	uint64_t kernels_certain; /* launches of which it is known which bytes they may touch */
+#define X(field) uint64_t field;
+	KRT_COUNTERS(X)
+#undef X
 	uint64_t launches_by[KRT_NR_TIERS];
 	uint64_t device_times; /* operations of which the device's times are known */
 	char timing[96];       /* whether they are recorded, or why not; "": not asked for */
@@ -213,6 +239,7 @@ struct krt_process {
 
 /* Everything a writer needs. */
 struct krt_report {
+	const char *version;         /* of the krtsan that made it; NULL: this one */
 	const char *options;         /* effective, as one line */
 	int program_exit;            /* of the tree; -1 unknown */
 	struct krt_coverage
@@ -242,6 +269,7 @@ struct krt_report *krt_report_new(void);
 void krt_report_destroy(struct krt_report *r);
 struct krt_process *krt_report_add_process(struct krt_report *r);
 struct krt_finding *krt_report_add_finding(struct krt_report *r);
+struct krt_finding *krt_report_add_suppressed(struct krt_report *r);
 /* Errors first, then by pid and sequence. */
 void krt_report_sort(struct krt_report *r);
 

@@ -73,7 +73,7 @@ bare() { LD_LIBRARY_PATH=$build/sim LD_PRELOAD=$build/libkrtsan.so "$@"; }
 t 'no command' 125 "$krtsan"; says 'usage: krtsan'
 t 'unknown command' 125 "$krtsan" frobnicate; says 'frobnicate: no such command'
 for help in --help -h help; do t "help: $help" 0 "$krtsan" $help; prints 'usage: krtsan COMMAND'; done
-for c in run record analyze explain explain-kernel doctor options version; do
+for c in run record analyze report explain explain-kernel doctor options version; do
 	t "$c --help" 0 "$krtsan" $c --help; prints "usage: krtsan $c"
 	t "$c: unknown option" 125 "$krtsan" $c --frobnicate; says "$c: --frobnicate: unknown option"
 done
@@ -200,6 +200,23 @@ t 'bare race: own failure' 4 bare "$tree" init race exit 4; says KRT-RACE-WAW
 t 'bare race: json' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:bare.json'" LD_LIBRARY_PATH="$build/sim" \
 	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
 same_findings race.json bare.json
+# a JSON report read back; several reports of one run
+t 'two reports' 66 sim --report=json:j1 --report=text:t1 --report=json:j2 -- "$tree" init race
+cmp -s j1 j2 || complain 'two JSON reports of one run differ'; holds t1 'krtsan: error KRT-RACE-WAW'
+t 'report' 0 "$krtsan" report j1; cmp -s out t1 || complain 'another text than that of the run'
+t 'report: standard input' 0 sh -c '"$1" report - --to=json <j1' - "$krtsan"; cmp -s out j1 || complain 'another JSON'
+t 'report: several' 0 "$krtsan" report --to=json:j3 j1 --to=text:- --to=text:t3; cmp -s j1 j3 || complain 'another JSON'
+cmp -s out t1 || complain 'another text on stdout'; cmp -s t3 t1 || complain 'another text in the file'
+t 'report: colours' 0 "$krtsan" report --color=always j1; prints "$(printf '\033')"
+t 'report: no report' 125 "$krtsan" report; says 'no report given'
+t 'report: two' 125 "$krtsan" report j1 j2; says 'one report at a time'
+t 'report: unknown format' 125 "$krtsan" report j1 --to=pdf; says 'pdf: unknown format, known are: text json'
+t 'report: not there' 125 "$krtsan" report none.json; says 'report: none.json: cannot be opened: No such file'
+head -c 300 j1 >cut.json
+t 'report: cut' 125 "$krtsan" report cut.json; says 'report: cut.json:[0-9]*:[0-9]*: '
+sed 's/"schema_version": 1/"schema_version": 9/' j1 >new.json
+t 'report: newer' 125 "$krtsan" report new.json; says 'new.json: schema_version: 9 is another version'
+t 'report: unwritable' 125 "$krtsan" report j1 --to=text:no/where; says 'no/where: cannot be written'
 t 'log_path' 66 sim --log-path=log.txt -- "$tree" init race; silent; holds log.txt KRT-RACE-WAW
 t 'NO_COLOR and files have no colours' 66 sim --log-path=log.txt -- "$tree" init race
 grep -q "$(printf '\033')" log.txt && complain 'colours in a file'

@@ -30,6 +30,7 @@
  *  (a) krtsan run --report=json: findings, verdict, exit code, keys and stacks
  *  (b) LD_PRELOAD alone: same exit code, same findings
  *  (c) krtsan record, krtsan analyze: same findings
+ *  (r) krtsan report of (a)'s JSON: the same JSON and the same text, byte for byte
  *  (d) without findings to expect: same verdict with other schedules of the
  *      simulated driver, and with all the overlap that the documentation allows
  * One line a case, `ok` or `not ok`; the last line is `N passed, N failed`.
@@ -601,11 +602,41 @@ static void brief(const struct json *r, char *s, size_t len)
 					      json_text(f, "view"), json_text(f, "count"));
 }
 
+static bool same_files(const char *a, const char *b)
+{
+	size_t n = 0, m = 0;
+	char *x = slurp(a, &n), *y = slurp(b, &m);
+	bool same = x && y && n == m && !memcmp(x, y, n);
+
+	free(x);
+	free(y);
+	return same;
+}
+
+/* The JSON of (a), read back and written again. */
+static void check_read_back(char *krtsan, char *const env[])
+{
+	static const char *const kind[] = {"json", "text"};
+	char path[3][PATH_MAX + 32], to[2][PATH_MAX + 64];
+
+	snprintf(path[2], sizeof(path[2]), "%s/run.json", scratch);
+	for (int i = 0; i < 2; i++)
+		snprintf(to[i], sizeof(to[i]), "--to=%s:%s/again.%s", kind[i], scratch, kind[i]);
+	expect_exit("report",
+		    spawn("report", (char *[]){krtsan, "report", path[2], to[0], to[1], NULL}, env), 0);
+	for (int i = 0; i < 2; i++) {
+		snprintf(path[0], sizeof(path[0]), "%s/run.%s", scratch, kind[i]);
+		snprintf(path[1], sizeof(path[1]), "%s/again.%s", scratch, kind[i]);
+		if (!same_files(path[0], path[1]))
+			complain("report: the %s is another after the JSON was read back", kind[i]);
+	}
+}
+
 /* One case in a process of its own.  Returns its exit status. */
 static int work(const struct test *t)
 {
 	char krtsan[PATH_MAX], options[2048], preload[PATH_MAX + 64], libs[PATH_MAX + 64],
-		report[PATH_MAX + 64], krt[PATH_MAX + 64], table[512] = "", path[PATH_MAX + 32];
+		report[PATH_MAX + 64], text[PATH_MAX + 64], krt[PATH_MAX + 64], table[512] = "", path[PATH_MAX + 32];
 	char *argv[MAX_ARGS + 16];
 	char *plain_env[] = {libs, NULL}, *opt_env[] = {options, NULL},
 	     *bare_env[] = {libs, preload, options, NULL};
@@ -666,12 +697,14 @@ static int work(const struct test *t)
 	/* a: krtsan run */
 	snprintf(options, sizeof(options), "KRTSAN_OPTIONS=%s", t->options);
 	snprintf(report, sizeof(report), "--report=json:%s/run.json", scratch);
+	snprintf(text, sizeof(text), "--report=text:%s/run.text", scratch);
 	n = 0;
 	argv[n++] = krtsan;
 	argv[n++] = "run";
 	if (!gpu)
 		argv[n++] = "--sim";
 	argv[n++] = report;
+	argv[n++] = text;
 	argv[n++] = "--";
 	argv[n++] = (char *)t->binary;
 	for (int i = 0; i < t->nargs; i++)
@@ -687,6 +720,7 @@ static int work(const struct test *t)
 		check_findings(t, run);
 		check_verdict(t, run);
 		brief(run, table + strlen(table), sizeof(table) - strlen(table));
+		check_read_back(krtsan, opt_env);
 	} else {
 		snprintf(path, sizeof(path), "%s/run.err", scratch);
 		show_tail(path);
