@@ -81,9 +81,10 @@ static void text(const struct krt_usage *u)
 
 /*
  * Running text: `words` in bold, each sentence on a line of its own as roff
- * wants it, a new paragraph where a line of the source ends a sentence.
+ * wants it, a new paragraph where a line of the source ends a sentence.  stop:
+ * what it ends with.
  */
-static void prose(const char *s)
+static void prose(const char *s, const char *stop)
 {
 	bool bold = false, begin = true;
 
@@ -114,7 +115,7 @@ static void prose(const char *s)
 			putchar(*s);
 		}
 	}
-	puts(bold ? "\\fR" : "");
+	printf("%s%s\n", bold ? "\\fR" : "", stop);
 }
 
 /* A name or a line of usage: capitals are what the user puts in. */
@@ -138,7 +139,7 @@ static void roff(const struct krt_usage *u)
 	printf("%s", *u->args ? " " : "");
 	term(u->args);
 	puts("\"");
-	prose(u->about);
+	prose(u->about, "");
 	for (const struct krt_flag *f = u->flags; f && f->name; f++) {
 		if (f->internal)
 			continue;
@@ -151,7 +152,7 @@ static void roff(const struct krt_usage *u)
 			fputs("\\fR", stdout);
 		}
 		puts("");
-		prose(f->help);
+		prose(f->help, "");
 	}
 	if (!u->options)
 		return;
@@ -203,7 +204,7 @@ static void options_roff(enum krt_option_scope scope)
 			help += strspn(help, ": ");
 		}
 		if (*help)
-			prose(help);
+			prose(help, ".");
 		fputs("Default: ", stdout);
 		if (*r->def) {
 			fputs("\\fB", stdout);
@@ -216,7 +217,8 @@ static void options_roff(enum krt_option_scope scope)
 			puts("May be given several times.");
 		for (unsigned k = 0; k < krt_option_alias_count; k++)
 			if (krt_option_alias[k].row == i)
-				printf("The name \\fB%s\\fR is known too.\n", krt_option_alias[k].name);
+				printf("The name \\fB%s\\fR is known too.\n",
+				       krt_option_alias[k].name);
 	}
 }
 
@@ -226,31 +228,37 @@ static void rules_roff(void)
 		fputs(".TP\n\\fB", stdout);
 		term(krt_rules[i].id);
 		printf("\\fR (%s)\n", krt_level_name(krt_rules[i].level));
-		prose(krt_rules[i].title);
+		prose(krt_rules[i].title, "");
 	}
 }
 
 /* --- bash completion ----------------------------------------------------------------- */
 
 /*
- * Lines of a case statement: what may follow a word.  :file and :none stand for
- * a file name and for what nobody can list, :may in front says that the word is
- * whole without it.
+ * Lines of a case statement: what may follow a word (`COMMAND --flag`, `:behind
+ * COMMAND` for what stands behind the flags).  :file and :none stand for a file
+ * name and for what nobody can list, :may in front says that the word is whole
+ * without it.
  */
 static void values_of(const char *arg)
 {
-	if (strstr(arg, "FORMAT"))
-		fputs(":format", stdout);
-	else if (strstr(arg, "RULE"))
-		fputs(":rule", stdout);
-	else if (strchr(arg, '|'))
-		for (; *arg; arg++)
-			putchar(*arg == '|' ? ' ' : *arg);
-	else if (strstr(arg, "FILE") || strstr(arg, "PATH") || strstr(arg, "FOLDER") ||
-		 strstr(arg, "TRACE"))
-		fputs(":file", stdout);
-	else
+	static const char *const kind[][2] = {
+		{"PROGRAM", ":program"}, {"FORMAT", ":format"}, {"RULE", ":rule"},
+		{"FILE", ":file"},	 {"PATH", ":file"},	{"FOLDER", ":file"},
+		{"TRACE", ":file"},	 {".json", ":file"},
+	};
+
+	for (unsigned i = 0; i < sizeof(kind) / sizeof(*kind); i++)
+		if (strstr(arg, kind[i][0])) {
+			fputs(kind[i][1], stdout);
+			return;
+		}
+	if (*arg == '[' || !strchr(arg, '|')) {
 		fputs(":none", stdout);
+		return;
+	}
+	for (; *arg; arg++)
+		putchar(*arg == '|' ? ' ' : *arg);
 }
 
 static void bash(const struct krt_usage *u)
@@ -263,7 +271,9 @@ static void bash(const struct krt_usage *u)
 	for (unsigned i = 0; u->options && i < krt_option_count; i++)
 		if (obeys(u, &krt_option_rows[i]))
 			printf("--%s= ", dashed(krt_option_rows[i].name));
-	puts("--help' ;;");
+	printf("--help' ;;\n\t':behind %s')\n\t\techo '", u->command);
+	values_of(u->args);
+	puts("' ;;");
 	for (const struct krt_flag *f = u->flags; f && f->name; f++)
 		if (f->arg && !f->internal) {
 			printf("\t'%s %s%s')\n\t\techo '", u->command, f->name[1] ? "--" : "-",

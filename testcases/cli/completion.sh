@@ -90,6 +90,9 @@ is 'krtsan analyze run' run.krt
 is 'krtsan analyze --show=possible run' run.krt
 is 'krtsan analyze --show possible run' run.krt
 is 'krtsan explain-kernel --list run' run.krt
+is 'krtsan analyze run.krt --show=p' possible
+is 'krtsan doctor r'
+is 'krtsan options --show=likely r'
 is 'krtsan record -o ru' run.krt
 has 'krtsan run -- tru' true
 has 'krtsan run --sim tru' true
@@ -103,7 +106,12 @@ is 'krtsan run --nosuch='
 is 'krtsan nosuch r.' r.json
 ask 'krtsan analyze a'
 verdict 'a file with a blank is one word' "$([ "${#COMPREPLY[@]}" = 1 ] && [ "${COMPREPLY[0]}" = 'a file.json' ] || reply)"
+# bash-completion's: completes the command that begins at a word.
+_command_offset() { COMPREPLY=("${COMP_WORDS[@]:$1:2}"); }
+is 'krtsan run -- gdb -q x' gdb -q
+is 'krtsan run --show=likely --report=json:r gdb a=b:c==d x' gdb a
 COMP_WORDBREAKS=$' \t\n'
+is 'krtsan run --show=likely --report=json:r gdb a=b:c==d x' gdb a=b:c==d
 is 'krtsan run --fail-on=w' --fail-on=warning
 is 'krtsan run --report=json:r.' --report=json:r.json
 verdict 'nothing but functions is left in the shell' "$(comm -13 <(bash -c 'compgen -v' | sort) \
