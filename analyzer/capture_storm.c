@@ -9,6 +9,7 @@
  * addresses.  Handles are left out.  Kept are hashes of the last graph, not the
  * graph.
  */
+#include "demangle.h"
 #include "engine_int.h"
 #include "mix.h"
 #include "graph.h"
@@ -23,6 +24,7 @@
 #define SHAPES	   64
 #define RATIO_MIN  4 /* launches of an executable that pay for making it */
 #define EXECS_MAX  65536
+#define DIGEST	   (KRT_SHORT_NAME + 40) /* a node in words */
 
 /* A node: what it is and hashes of its parts. */
 struct digest {
@@ -46,7 +48,7 @@ struct krt_storm_site {
 	struct digest *last;
 	uint32_t nlast;
 	bool known; /* the last graph could be read */
-	char differs[2][260]; /* in shape, in addresses or values: the latest first node */
+	char differs[2][2 * DIGEST + 40]; /* in shape, in addresses or values: the latest first node */
 	UT_hash_handle hh;
 };
 
@@ -198,9 +200,12 @@ static void digest_text(struct krt_engine *e, const struct digest *d, char *buf,
 	const struct krt_kernel_info *k =
 		d->kernel ? krt_kernel_get(&e->obj, d->kernel) : NULL;
 
+	char name[KRT_SHORT_NAME];
+
 	switch ((enum krt_gnode_type)d->type) {
 	case KRT_GNODE_KERNEL:
-		snprintf(buf, len, "kernel %.60s (%" PRIu64 " threads)", k ? k->name : "?", d->size);
+		krt_demangle_short(k ? k->name : "?", name);
+		snprintf(buf, len, "kernel %s (%" PRIu64 " threads)", name, d->size);
 		break;
 	case KRT_GNODE_MEMCPY:
 	case KRT_GNODE_MEMSET:
@@ -220,7 +225,7 @@ static enum krt_storm_same compare(struct krt_engine *e, struct krt_storm_site *
 				   const struct digest *d, uint32_t n)
 {
 	enum krt_storm_same same = ALL_SAME;
-	char was[100], is[100];
+	char was[DIGEST], is[DIGEST];
 	uint32_t first = 0;
 
 	for (uint32_t i = 0; i < n && i < s->nlast && same != SHAPE_DIFFERS; i++) {

@@ -48,7 +48,7 @@ static int demangle(struct readable *r, const char *name)
 }
 
 /* nvcc gives kernels of internal linkage a prefix: __nv_static_NN__HASH_FILE_NAME */
-static const char *without_prefix(const char *name)
+const char *krt_mangled(const char *name)
 {
 	static const char prefix[] = "__nv_static_";
 	const char *z;
@@ -65,7 +65,7 @@ char *krt_demangle(const char *name)
 
 	if (!name)
 		return NULL;
-	name = without_prefix(name);
+	name = krt_mangled(name);
 	if (name[0] != '_' || name[1] != 'Z')
 		return NULL;
 	r.out = malloc(r.room);

@@ -9,6 +9,9 @@
 /* malloc'd; NULL: it is no mangled name, one of more than 64 KiB, or no memory. */
 char *krt_demangle(const char *name);
 
+/* A kernel's name without what nvcc puts before that of a file's own. */
+const char *krt_mangled(const char *name);
+
 #define KRT_SHORT_NAME 101 /* with its zero */
 /*
  * A kernel's name for messages: readable, without result and parameters, and of

@@ -51,6 +51,8 @@ int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len,
 void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped);
 /* Appends this process and its findings to the report (strings are copied into its arena). */
 int krt_engine_report(const struct krt_engine *e, struct krt_report *r);
+/* A buffer as sentences of a finding name it. */
+void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
 void krt_engine_destroy(struct krt_engine *e);
 
 #endif

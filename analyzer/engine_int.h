@@ -660,7 +660,6 @@ bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev,
 /* [from, end) of an allocation as a finding's buffer; strings are borrowed. */
 void krt_buffer_of(const struct krt_engine *e, const struct krt_mem *m, uint64_t from, uint64_t end,
 		   struct krt_buffer *b);
-void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
 /* Where knowledge of an access comes from, as the report says it. */
 /* The gathered pairs become findings. */
 void krt_pairs_flush(struct krt_engine *e);

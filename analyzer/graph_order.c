@@ -672,6 +672,8 @@ static void side_of(const struct order *o, uint32_t v, const char *what, unsigne
 		    struct krt_operation *out, struct node_text *t)
 {
 	const struct krt_gset *set = o->set[v];
+	const struct krt_kernel_info *kernel =
+		set && set->kernel ? krt_kernel_get(&o->e->obj, set->kernel) : NULL;
 
 	side->api = krt_gset_api(o->e, o->g->node[v].type, set, t->api, sizeof(t->api));
 	side->what = what;
@@ -684,8 +686,8 @@ static void side_of(const struct order *o, uint32_t v, const char *what, unsigne
 	side->from = sure == KRT_SURE_FROM && !side->scan;
 	out->what = what;
 	out->api = side->api;
-	if (o->g->node[v].type == KRT_GNODE_KERNEL && !strncmp(side->api, "kernel ", 7))
-		out->kernel = side->api + 7;
+	if (o->g->node[v].type == KRT_GNODE_KERNEL && kernel && *kernel->name)
+		out->kernel = kernel->name;
 	out->stream = side->stream;
 	out->sequence = side->seq;
 	out->knowledge = krt_know_text(know);

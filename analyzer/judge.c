@@ -342,29 +342,68 @@ static struct krt_found *found_new(struct krt_engine *e, uint64_t key)
 	return NULL;
 }
 
-/* "kernel NAME" as messages have it; full: the whole name, NULL: what follows the word. */
+/* "kernel NAME" as messages have it; full: its whole name, which text may have cut, or NULL. */
 static const char *kernel_text(const char *text, const char *full, char *buf, size_t len)
 {
 	static const char word[] = "kernel ";
 	char brief[KRT_SHORT_NAME];
+	const char *name;
 
 	if (!text || strncmp(text, word, sizeof(word) - 1))
 		return text;
-	krt_demangle_short(full ? full : text + sizeof(word) - 1, brief);
+	name = text + sizeof(word) - 1;
+	if (full && !strncmp(full, name, strlen(name)))
+		name = full;
+	krt_demangle_short(name, brief);
 	snprintf(buf, len, "%s%s", word, brief);
 	return buf;
 }
 
-/* Messages have kernels' readable names; keys and fingerprints hash the driver's. */
+/* "stream 3 (0x55d0)" is named so where its operation is described, and "stream 3" in sentences. */
+static const char *short_stream(const char *text, char *buf, size_t len)
+{
+	const char *handle = text ? strstr(text, " (0x") : NULL;
+
+	if (!handle || handle[strcspn(handle, ")")] != ')' || handle[strcspn(handle, ")") + 1])
+		return text;
+	snprintf(buf, len, "%.*s", (int)(handle - text), text);
+	return buf;
+}
+
+/* One that is of neither operation is named nowhere else. */
+static const char *other_stream(const char *text, const struct krt_facts *given,
+				const struct krt_facts *readable)
+{
+	if (text && given->cur.stream && !strcmp(text, given->cur.stream))
+		return readable->cur.stream;
+	if (text && given->prev.stream && !strcmp(text, given->prev.stream))
+		return readable->prev.stream;
+	return text;
+}
+
+/* Messages have kernels' readable names; keys hash the driver's. */
 static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct krt_facts *given)
 {
-	char cur[KRT_SHORT_NAME + 8], prev[KRT_SHORT_NAME + 8], thing[KRT_SHORT_NAME + 8];
+	char cur[KRT_SHORT_NAME + 8], prev[KRT_SHORT_NAME + 8], thing[KRT_SHORT_NAME + 8],
+		kernel[KRT_SHORT_NAME], streams[2][160];
 	struct krt_facts readable = *given, *facts = &readable;
+	struct krt_hot_facts hot;
 	struct krt_words w;
 
 	facts->cur.api = kernel_text(given->cur.api, f->current.kernel, cur, sizeof(cur));
 	facts->prev.api = kernel_text(given->prev.api, f->previous.kernel, prev, sizeof(prev));
-	facts->thing = kernel_text(given->thing, NULL, thing, sizeof(thing));
+	facts->thing = kernel_text(given->thing, f->current.kernel, thing, sizeof(thing));
+	facts->cur.stream = short_stream(given->cur.stream, streams[0], sizeof(streams[0]));
+	facts->prev.stream = short_stream(given->prev.stream, streams[1], sizeof(streams[1]));
+	facts->other = other_stream(given->other, given, facts);
+	facts->home = other_stream(given->home, given, facts);
+	facts->third_stream = other_stream(given->third_stream, given, facts);
+	if (given->hot && given->hot->kernel) {
+		hot = *given->hot;
+		krt_demangle_short(hot.kernel, kernel);
+		hot.kernel = kernel;
+		facts->hot = &hot;
+	}
 	krt_rule_words(facts, &w);
 	f->buffer.open = krt_words_open(facts);
 	f->message = take(e, w.message);

@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MISSING_TOLD 8 /* files without symbols */
+
 struct proc {
 	struct krt_proc_reader *p;
 	struct krt_engine *engine;
@@ -51,7 +53,7 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 	const struct krt_image_config images = {.ptx_path = o->ptx_path, .library = o->lib_ptx};
 	struct krt_session *s = calloc(1, sizeof(*s));
 
-	if (!s || !(s->symbols = krt_symbols_new()) || !(s->images = krt_image_store_new(&images)) ||
+	if (!s || !(s->symbols = krt_symbols_new(o->debug_path)) || !(s->images = krt_image_store_new(&images)) ||
 	    !(s->options = krt_options_text(o))) {
 		snprintf(err, errlen, "analyze: %s: no memory", dir);
 		goto fail;
@@ -244,6 +246,44 @@ const char *krt_session_problem(const struct krt_session *s, unsigned n)
 	return NULL;
 }
 
+/* text with each `was` in it replaced; itself where there is none, or no memory. */
+static const char *replaced(struct krt_arena *a, const char *text, const char *was, const char *is)
+{
+	const char *at = text ? strstr(text, was) : NULL;
+	char *out;
+
+	if (!at)
+		return text;
+	out = krt_arena_printf(a, "%.*s%s%s", (int)(at - text), text, is,
+			       replaced(a, at + strlen(was), was, is));
+	return out ? out : text;
+}
+
+/*
+ * A buffer without a name is known by where it was allocated.  Only now are there
+ * lines; the engine's sentences have its address, which the finding keeps.
+ */
+static void name_buffer(struct krt_finding *f, struct krt_arena *a)
+{
+	const struct krt_buffer *b = &f->buffer;
+	const struct krt_frame *site = krt_stack_site(&b->allocated_at);
+	char was[256], is[512], place[256] = "", function[KRT_SHORT_NAME];
+
+	if (!b->kind || b->name || !b->allocated_by || !site || !site->function)
+		return;
+	krt_frame_short(site, function);
+	if (site->file)
+		snprintf(place, sizeof(place), " at %.200s:%u", krt_base_name(site->file),
+			 site->line);
+	krt_buffer_text(b, was, sizeof(was));
+	snprintf(is, sizeof(is), "%s buffer allocated%s in %s (%s #%" PRIu64 ")", b->kind, place,
+		 function, b->allocated_by, b->allocated_seq);
+	f->message = replaced(a, f->message, was, is);
+	f->fix = replaced(a, f->fix, was, is);
+	f->order_exists = replaced(a, f->order_exists, was, is);
+	f->order_missing = replaced(a, f->order_missing, was, is);
+}
+
 static void name_finding(struct krt_session *s, unsigned process, struct krt_finding *f,
 			 struct krt_arena *a)
 {
@@ -251,7 +291,22 @@ static void name_finding(struct krt_session *s, unsigned process, struct krt_fin
 	krt_symbols_stack(s->symbols, process, &f->previous.stack, a);
 	krt_symbols_stack(s->symbols, process, &f->buffer.allocated_at, a);
 	krt_symbols_stack(s->symbols, process, &f->buffer.freed_at, a);
+	name_buffer(f, a);
 	f->fingerprint = krt_fingerprint(f);
+}
+
+/* A frame without a name is not always one of a stripped file. */
+static void tell_missing(const struct krt_session *s)
+{
+	const char *path = NULL, *why;
+	unsigned n = 0;
+
+	while ((path = krt_symbols_missing(s->symbols, path, &why)))
+		if (n++ < MISSING_TOLD)
+			fprintf(stderr, "krtsan: symbols: %s: %s: frames in it have no names\n",
+				path, why);
+	if (n > MISSING_TOLD)
+		fprintf(stderr, "krtsan: symbols: the same of %u more files\n", n - MISSING_TOLD);
 }
 
 /* Ends one process's analysis and adds it to the report.  False: no memory. */
@@ -365,6 +420,7 @@ struct krt_report *krt_session_report(struct krt_session *s)
 				"krtsan: torch: process %d used PyTorch and its feed did not report: only "
 				"segments were seen, not blocks (does its interpreter ignore PYTHONPATH?)\n",
 				krt_proc_header(s->proc[i].p)->pid);
+	tell_missing(s);
 	if (s->no_memory)
 		krt_coverage_reason(&r->own, KRT_REASON_INTERNAL, "no memory for the report");
 	krt_report_sort(r);

@@ -17,6 +17,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ struct file {
 	char *path;
 	uint8_t build_id[20], build_id_len;
 	bool tried;
+	const char *why; /* it is not used; NULL: it is, or not yet */
 	Dwfl *dwfl;
 	Dwfl_Module *mod;
 };
@@ -47,7 +49,11 @@ struct krt_symbols {
 	struct module *module; /* newest last */
 	size_t nmodules;
 	struct file *files;
+	char *debug_path; /* as libdwfl has it; points into itself from callbacks */
+	Dwfl_Callbacks callbacks;
 };
+
+#define SYSTEM_DEBUG "/usr/lib/debug"
 
 /*
  * libdwfl asks a debuginfod server through these, and loads its client when the
@@ -92,15 +98,22 @@ static int no_elf(Dwfl_Module *mod, void **user, const char *name, Dwarf_Addr ba
 	return -1;
 }
 
-static const Dwfl_Callbacks callbacks = {
-	.find_elf = no_elf,
-	.find_debuginfo = dwfl_standard_find_debuginfo,
-	.section_address = dwfl_offline_section_address,
-};
-
-struct krt_symbols *krt_symbols_new(void)
+struct krt_symbols *krt_symbols_new(const char *debug_path)
 {
-	return calloc(1, sizeof(struct krt_symbols));
+	struct krt_symbols *s = calloc(1, sizeof(*s));
+
+	if (!s || asprintf(&s->debug_path, "+:.debug:%s%s%s", SYSTEM_DEBUG, *debug_path ? ":" : "",
+			   debug_path) < 0) {
+		free(s);
+		return NULL;
+	}
+	s->callbacks = (Dwfl_Callbacks){
+		.find_elf = no_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+		.debuginfo_path = &s->debug_path,
+	};
+	return s;
 }
 
 static void file_close(struct file *f)
@@ -124,6 +137,7 @@ void krt_symbols_destroy(struct krt_symbols *s)
 		free(f);
 	}
 	free(s->module);
+	free(s->debug_path);
 	free(s);
 }
 
@@ -180,7 +194,7 @@ int krt_symbols_module(struct krt_symbols *s, unsigned process, const struct krt
 	return 0;
 }
 
-static int open_as(struct file *f, const char *path)
+static int open_as(struct krt_symbols *s, struct file *f, const char *path)
 {
 	const unsigned char *id;
 	GElf_Addr addr;
@@ -189,13 +203,16 @@ static int open_as(struct file *f, const char *path)
 
 	/* Devices and pipes are no objects, and opening one may block or act. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
+	if (fd < 0) {
+		f->why = errno == ENOENT ? "is not there any more" : "cannot be opened";
 		return -1;
+	}
+	f->why = "cannot be read as an object";
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
 		return -1;
 	}
-	f->dwfl = dwfl_begin(&callbacks);
+	f->dwfl = dwfl_begin(&s->callbacks);
 	if (!f->dwfl) {
 		close(fd);
 		return -1;
@@ -206,33 +223,68 @@ static int open_as(struct file *f, const char *path)
 	dwfl_report_end(f->dwfl, NULL, NULL);
 	if (f->mod && f->build_id_len) {
 		n = dwfl_module_build_id(f->mod, &id, &addr);
-		if (n != f->build_id_len || memcmp(id, f->build_id, (size_t)n))
-			f->mod = NULL; /* replaced since it ran */
+		if (n != f->build_id_len || memcmp(id, f->build_id, (size_t)n)) {
+			f->why = "is not the file that ran (another build-id)";
+			f->mod = NULL;
+		}
 	}
-	if (!f->mod)
+	if (!f->mod) {
 		file_close(f);
-	return f->mod ? 0 : -1;
+		return -1;
+	}
+	f->why = NULL;
+	return 0;
 }
 
-static Dwfl_Module *file_open(struct file *f)
+/* Its debug file alone: .build-id/12/3456.debug in one of the folders. */
+static int open_debug(struct krt_symbols *s, struct file *f)
 {
-	char path[128];
-	int n;
+	const char *why = f->why;
+	char name[2 * sizeof(f->build_id) + 32], path[4096];
+	size_t n = 0, len;
 
+	if (f->build_id_len < 2)
+		return -1;
+	n += (size_t)sprintf(name, ".build-id/%02x/", f->build_id[0]);
+	for (unsigned i = 1; i < f->build_id_len; i++)
+		n += (size_t)sprintf(name + n, "%02x", f->build_id[i]);
+	for (const char *dir = s->debug_path; *dir; dir += len + (dir[len] == ':')) {
+		len = strcspn(dir, ":");
+		if (*dir != '/')
+			continue;
+		if (len < sizeof(path) &&
+		    (size_t)snprintf(path, sizeof(path), "%.*s/%s.debug", (int)len, dir, name) <
+			    sizeof(path) &&
+		    !open_as(s, f, path))
+			return 0;
+	}
+	f->why = why; /* why its own could not be */
+	return -1;
+}
+
+static Dwfl_Module *file_open(struct krt_symbols *s, struct file *f)
+{
 	if (f->tried)
 		return f->mod;
 	f->tried = true;
-	if (f->path[0] == '/' && !open_as(f, f->path))
-		return f->mod;
-	if (f->build_id_len < 2)
-		return NULL;
 	/* Deleted or replaced: its debug file may still be there. */
-	n = snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%02x/", f->build_id[0]);
-	for (unsigned i = 1; i < f->build_id_len; i++)
-		n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", f->build_id[i]);
-	snprintf(path + n, sizeof(path) - (size_t)n, ".debug");
-	open_as(f, path);
+	if (f->path[0] == '/' && open_as(s, f, f->path))
+		open_debug(s, f);
 	return f->mod;
+}
+
+const char *krt_symbols_missing(const struct krt_symbols *s, const char *path, const char **why)
+{
+	bool found = !path;
+
+	for (const struct file *f = s->files; f; f = f->next) {
+		if (found && f->why) {
+			*why = f->why;
+			return f->path;
+		}
+		found |= f->path == path;
+	}
+	return NULL;
 }
 
 /* A readable function name in the arena. */
@@ -309,9 +361,10 @@ static const char *function_name(struct krt_arena *a, Dwarf_Die *die)
  * The frames of one address, innermost first: inlined calls, then the function.
  * Returns how many were filled, at least 1.
  */
-static unsigned resolve(struct file *f, uint64_t offset, struct krt_frame *out, struct krt_arena *a)
+static unsigned resolve(struct krt_symbols *s, struct file *f, uint64_t offset,
+			struct krt_frame *out, struct krt_arena *a)
 {
-	Dwfl_Module *mod = file_open(f);
+	Dwfl_Module *mod = file_open(s, f);
 	GElf_Addr bias = 0;
 	GElf_Off rest;
 	GElf_Sym sym;
@@ -423,7 +476,7 @@ void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack
 		for (unsigned j = 0; j < INLINE_MAX; j++)
 			got[j] = *f;
 		if (m && !f->function)
-			k = resolve(m->file, f->offset, got, a);
+			k = resolve(s, m->file, f->offset, got, a);
 		if (n + k > room) {
 			struct krt_frame *more = krt_arena_alloc(a, (2 * room + k) * sizeof(*more));
 

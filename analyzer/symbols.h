@@ -2,7 +2,7 @@
 /*
  * Names for stack frames, at report time: function, file and line from DWARF
  * and symbol tables (elfutils), inlined calls expanded, separate debug files
- * found by build-id.  Nothing is fetched from a network.  A file that is not
+ * found by build-id or link.  Nothing is fetched from a network.  A file that is not
  * the one that ran (build-id) is not used.
  */
 #ifndef KRT_SYMBOLS_H
@@ -12,7 +12,8 @@
 
 struct krt_symbols;
 
-struct krt_symbols *krt_symbols_new(void);
+/* debug_path: folders like /usr/lib/debug, by colons, besides that one; "" none. */
+struct krt_symbols *krt_symbols_new(const char *debug_path);
 void krt_symbols_destroy(struct krt_symbols *s);
 /*
  * A module seen by a process (a MODULE record; process: any number of the
@@ -29,5 +30,10 @@ int krt_symbols_module(struct krt_symbols *s, unsigned process, const struct krt
  */
 void krt_symbols_stack(struct krt_symbols *s, unsigned process, struct krt_stack *st,
 		       struct krt_arena *a);
+/*
+ * Files whose frames got no names because they are gone or are others than those
+ * that ran: the next one's path after `path` (NULL: the first) and why; NULL: no more.
+ */
+const char *krt_symbols_missing(const struct krt_symbols *s, const char *path, const char **why);
 
 #endif

@@ -155,6 +155,14 @@ void krt_frame_function(const struct krt_frame *f, char out[KRT_SHORT_NAME])
 		krt_readable_plain(f->function ? f->function : "", out);
 }
 
+void krt_frame_short(const struct krt_frame *f, char out[KRT_SHORT_NAME])
+{
+	if (f->python)
+		krt_frame_function(f, out);
+	else
+		krt_readable_short(f->function ? f->function : "", out);
+}
+
 enum krt_frame_kind krt_frame_kind(const struct krt_frame *f)
 {
 	char function[KRT_SHORT_NAME];
@@ -186,13 +194,18 @@ const struct krt_frame *krt_stack_site(const struct krt_stack *s)
 	return library;
 }
 
+const char *krt_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 /* A function of krtsan.h, compiled into the program. */
 static bool annotation(const struct krt_frame *f)
 {
-	const char *slash = f->file ? strrchr(f->file, '/') : NULL;
-
 	return f->function && !strncmp(f->function, "krtsan_", 7) &&
-	       (!f->file || !strcmp(slash ? slash + 1 : f->file, "krtsan.h"));
+	       (!f->file || !strcmp(krt_base_name(f->file), "krtsan.h"));
 }
 
 /* cudaMalloc; cudaError cudaLaunchKernel<char>(...) of the C++ header; not what the user called so. */

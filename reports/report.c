@@ -5,6 +5,7 @@
 #include "report.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SITE_FRAMES 3 /* user functions of a stack that count for a fingerprint */
@@ -24,37 +25,81 @@ const struct krt_format *krt_format_by_name(const char *name, size_t len)
 	return NULL;
 }
 
+static uint64_t hash_bytes(uint64_t h, const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ (unsigned char)s[i]) * 0x100000001b3ull;
+	return h;
+}
+
 static uint64_t hash(uint64_t h, const char *s)
 {
-	for (s = s ? s : ""; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ull;
+	h = hash_bytes(h, s ? s : "", s ? strlen(s) : 0);
 	return (h ^ 0xff) * 0x100000001b3ull; /* ends one text */
 }
 
-static const char *base_name(const char *path)
+/*
+ * The name as mangled, on which compilers agree; but nvcc puts hashes of paths into
+ * the names of a file's own kernels and anonymous namespaces.
+ */
+static uint64_t hash_kernel(uint64_t h, const char *name)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
+	static const char *const hashed[] = {"_INTERNAL_", "_GLOBAL__N_"};
 
-	return slash ? slash + 1 : path;
+	for (const char *s = krt_mangled(name); *s;) {
+		char *end = NULL;
+		unsigned long n = isdigit((unsigned char)*s) ? strtoul(s, &end, 10) : 0;
+		bool skip = false;
+
+		for (unsigned i = 0; end && i < 2; i++)
+			skip |= !strncmp(end, hashed[i], strlen(hashed[i]));
+		if (skip && n && n <= strlen(end)) {
+			h = hash_bytes(h, "_", 1);
+			s = end + n;
+		} else {
+			h = hash_bytes(h, s++, 1);
+		}
+	}
+	return hash(h, "");
+}
+
+/* libx.so.1.2.3 of one machine is libx.so.1.2.4 of another. */
+static uint64_t hash_module(uint64_t h, const char *path)
+{
+	const char *name = path ? krt_base_name(path) : NULL;
+	const char *so = name ? strstr(name, ".so") : NULL;
+
+	if (name)
+		h = hash_bytes(h, name, so ? (size_t)(so - name) : strlen(name));
+	return hash(h, "");
+}
+
+/* The innermost functions of the user, else of libraries; where there is no name, its module's. */
+static uint64_t stack_hash(uint64_t h, const struct krt_stack *s)
+{
+	const struct krt_frame *site = krt_stack_site(s);
+	enum krt_frame_kind wanted = site ? krt_frame_kind(site) : KRT_FRAME_USER;
+	unsigned named = 0;
+
+	for (unsigned i = 0; i < s->depth && named < SITE_FRAMES; i++) {
+		const struct krt_frame *f = &s->frame[i];
+		char function[KRT_SHORT_NAME];
+
+		if (krt_frame_kind(f) != wanted)
+			continue;
+		krt_frame_function(f, function);
+		h = *function ? hash(h, function) : hash_module(h, f->module);
+		named++;
+	}
+	return h;
 }
 
 static uint64_t operation_hash(const struct krt_operation *o)
 {
-	uint64_t h = 0xcbf29ce484222325ull;
-	unsigned named = 0;
+	uint64_t h = hash(0xcbf29ce484222325ull, o->what);
 
-	h = hash(h, o->what);
-	h = hash(h, o->api);
-	h = hash(h, o->kernel);
-	for (unsigned i = 0; i < o->stack.depth && named < SITE_FRAMES; i++) {
-		const struct krt_frame *f = &o->stack.frame[i];
-
-		if (f->internal)
-			continue;
-		h = hash(h, f->function ? f->function : base_name(f->module));
-		named++;
-	}
-	return h;
+	h = o->kernel ? hash_kernel(h, o->kernel) : hash(h, o->api);
+	return stack_hash(h, &o->stack);
 }
 
 uint64_t krt_fingerprint(const struct krt_finding *f)

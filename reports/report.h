@@ -56,14 +56,22 @@ const struct krt_frame *krt_stack_site(const struct krt_stack *s);
 void krt_stack_fold(struct krt_stack *s);
 /* A frame's function without result, parameters, template arguments and compilers' marks. */
 void krt_frame_function(const struct krt_frame *f, char out[KRT_SHORT_NAME]);
+/* The same for readers: with its template arguments, folded where they are long. */
+void krt_frame_short(const struct krt_frame *f, char out[KRT_SHORT_NAME]);
+/* What follows the last slash. */
+const char *krt_base_name(const char *path);
 /*
  * A path of a source as text and SARIF show it: relative to root (source_root,
  * else the working directory) where it lies under it.  JSON has the whole path.
  */
 const char *krt_source_path(const char *file, const char *root);
 /*
- * A hash of rule, both operations and the names of their innermost user
- * functions (in either order); no address, pid, sequence number or line.
+ * A hash of the rule and, for both operations in either order, of what they do, the
+ * call or kernel, and the names of their three innermost user functions: no address,
+ * pid, handle, sequence number, path or line, no template argument of a function, no
+ * version of a library.  Two findings of one rule whose operations are the same ones
+ * the other way round share it: the missing order is one.  So do those of one pair
+ * of call sites about several buffers.
  */
 uint64_t krt_fingerprint(const struct krt_finding *f);
 /* Length of the UTF-8 character at s (1 to 4), 0 if it is none. */

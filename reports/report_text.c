@@ -177,22 +177,11 @@ static void amount(struct text *t, uint64_t bytes)
 
 /* --- stacks -------------------------------------------------------------------- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
-
 static void function(struct text *t, const struct krt_frame *f)
 {
 	char name[KRT_SHORT_NAME];
 
-	if (f->python) {
-		plain(t, f->function);
-		return;
-	}
-	krt_readable_short(f->function, name);
+	krt_frame_short(f, name);
 	plain(t, name);
 }
 
@@ -214,7 +203,7 @@ static void frame(struct text *t, const struct krt_frame *f)
 	}
 	if (f->module) {
 		say(t, "%s", f->function ? "(" : "");
-		plain(t, base_name(f->module));
+		plain(t, krt_base_name(f->module));
 		say(t, "+0x%" PRIx64 "%s", f->offset, f->function ? ")" : "");
 	} else {
 		say(t, "0x%" PRIx64, f->pc);
@@ -274,7 +263,7 @@ static void full(struct text *t, const char *what, const struct krt_stack *s)
 
 static void field(struct text *t, const char *name, const char *value)
 {
-	if (!value || !*value)
+	if (!value || !*value || !strcmp(value, "none")) /* no matter of order */
 		return;
 	begin(t, 3);
 	say(t, "%s: ", name);
@@ -337,7 +326,7 @@ static void by(struct text *t, const struct krt_operation *o)
 		kernel(t, o);
 		say(t, "\"");
 	}
-	if (o->stream) {
+	if (o->stream && strcmp(o->stream, "host")) {
 		say(t, " on ");
 		plain(t, o->stream);
 	}
@@ -507,7 +496,7 @@ static void summary(struct text *t, const struct krt_finding *f)
 	begin(t, 1);
 	say(t, "SUMMARY: krtsan: %s %s ", krt_level_name(f->level), krt_rules[f->rule].id);
 	if (site && site->file) {
-		plain(t, base_name(site->file));
+		plain(t, krt_base_name(site->file));
 		say(t, ":%u", site->line);
 		if (site->function) {
 			say(t, " in ");

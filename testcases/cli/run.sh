@@ -165,7 +165,7 @@ t 'declared read' 66 sim -- "$build/testcases/hazard/event_sync_too_early"
 says 'SUMMARY: krtsan: error KRT-HOST-READ-RACE event_sync_too_early.c:[0-9]* in main'
 t 'library call' 66 sim -- "$build/testcases/hazard/lib_gemm_fetched"
 says '(in cublasSgemm_v2) writes'
-says '(library-model)'
+says '(library-model: '
 t 'libs=0' 0 sim --libs=0 -- "$build/testcases/hazard/lib_gemm_fetched"
 t 'thread' 66 sim -- "$build/testcases/hazard/capture_other_thread"
 says 'sync  *at .*capture_other_thread.c:[0-9]* other$'

@@ -101,7 +101,7 @@ static struct krt_stack one(struct krt_frame *f, uint64_t pc)
 
 Test(symbols, function_file_and_line)
 {
-	struct krt_symbols *s = krt_symbols_new();
+	struct krt_symbols *s = krt_symbols_new("");
 	struct krt_arena *a = krt_arena_new();
 	struct krt_frame f;
 	struct krt_stack st;
@@ -128,7 +128,7 @@ Test(symbols, function_file_and_line)
 
 Test(symbols, inlined_calls_are_frames)
 {
-	struct krt_symbols *s = krt_symbols_new();
+	struct krt_symbols *s = krt_symbols_new("");
 	struct krt_arena *a = krt_arena_new();
 	struct krt_frame f[2];
 	struct krt_stack st;
@@ -154,7 +154,7 @@ Test(symbols, inlined_calls_are_frames)
 
 Test(symbols, a_replaced_file_is_not_believed)
 {
-	struct krt_symbols *s = krt_symbols_new();
+	struct krt_symbols *s = krt_symbols_new("");
 	struct krt_arena *a = krt_arena_new();
 	struct krt_frame f;
 	struct krt_stack st;
@@ -176,7 +176,7 @@ Test(symbols, objects_that_are_no_objects)
 {
 	static const char *const path[] = {"/nonexistent", "/dev/zero", "/etc/passwd",
 					   "/tmp",	   "[vdso]",	""};
-	struct krt_symbols *s = krt_symbols_new();
+	struct krt_symbols *s = krt_symbols_new("");
 	struct krt_arena *a = krt_arena_new();
 	struct krt_frame f;
 	struct krt_stack st;
@@ -205,7 +205,7 @@ Test(symbols, objects_that_are_no_objects)
 
 Test(symbols, a_later_module_at_the_same_place)
 {
-	struct krt_symbols *s = krt_symbols_new();
+	struct krt_symbols *s = krt_symbols_new("");
 	struct krt_arena *a = krt_arena_new();
 	struct krt_rec_module *m = calloc(1, self_len);
 	struct krt_frame f;
@@ -251,7 +251,7 @@ Test(symbols, cudart_and_launch_stubs_are_no_call_site)
 		{"step()", false},
 		{"cudaHelperOfTheUser", false}, /* beyond the call site everything is the user's */
 	};
-	struct krt_symbols *s = krt_symbols_new();
+	struct krt_symbols *s = krt_symbols_new("");
 	struct krt_arena *a = krt_arena_new();
 	struct krt_frame f[9] = { { .internal = true } };
 	struct krt_stack st = { .depth = 9, .frame = f };
