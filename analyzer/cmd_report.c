@@ -4,10 +4,12 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "progress.h"
 #include "../reports/output.h"
 #include "../reports/report_read.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static struct krt_option_list to;
 static const struct krt_flag flags[] = {
@@ -26,6 +28,23 @@ static const struct krt_usage usage = {
 	.mixed = true,
 	.obeyed = obeyed,
 };
+
+static void told(void *arg, uint64_t bytes)
+{
+	krt_progress_at(arg, bytes, bytes >> 20, "MiB");
+}
+
+static struct krt_report *read_with_progress(const char *path, char *err, size_t errlen)
+{
+	struct krt_progress p;
+	struct krt_report *r;
+	struct stat st;
+
+	krt_progress_begin(&p, "report", stat(path, &st) ? 0 : (uint64_t)st.st_size);
+	r = krt_report_read_told(path, told, &p, err, errlen);
+	krt_progress_end(&p);
+	return r;
+}
 
 int krt_cmd_report(int argc, char **argv)
 {
@@ -51,7 +70,7 @@ int krt_cmd_report(int argc, char **argv)
 		krt_fail("%s", err);
 		goto out;
 	}
-	r = krt_report_read(argv[next], err, sizeof(err));
+	r = read_with_progress(argv[next], err, sizeof(err));
 	if (!r) {
 		krt_fail("%s", err);
 		goto out;

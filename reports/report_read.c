@@ -761,26 +761,52 @@ struct krt_report *krt_report_parse(const char *text, size_t len, const char *na
 	return decode(v, &e, name, err, errlen);
 }
 
-struct krt_report *krt_report_read(const char *path, char *err, size_t errlen)
+struct source {
+	FILE *f;
+	void (*told)(void *arg, uint64_t bytes);
+	void *arg;
+	uint64_t bytes;
+};
+
+static size_t take(void *buf, size_t len, void *data)
+{
+	struct source *s = data;
+	size_t n = fread(buf, 1, len, s->f);
+
+	if (!n && ferror(s->f))
+		return (size_t)-1;
+	s->bytes += n;
+	if (s->told)
+		s->told(s->arg, s->bytes);
+	return n;
+}
+
+struct krt_report *krt_report_read_told(const char *path, void (*told)(void *arg, uint64_t bytes),
+					void *arg, char *err, size_t errlen)
 {
 	bool in = !strcmp(path, "-");
-	FILE *f = in ? stdin : fopen(path, "re");
+	struct source s = {.f = in ? stdin : fopen(path, "re"), .told = told, .arg = arg};
 	json_error_t e;
 	json_t *v;
 
-	if (!f) {
+	if (!s.f) {
 		snprintf(err, errlen, "report: %s: cannot be opened: %s", path, strerror(errno));
 		return NULL;
 	}
 	errno = 0;
-	v = json_loadf(f, JSON_REJECT_DUPLICATES, &e);
-	if (!v && ferror(f)) {
+	v = json_load_callback(take, &s, JSON_REJECT_DUPLICATES, &e);
+	if (!v && ferror(s.f)) {
 		snprintf(err, errlen, "report: %s: cannot be read: %s", path, strerror(errno));
 		if (!in)
-			fclose(f);
+			fclose(s.f);
 		return NULL;
 	}
 	if (!in)
-		fclose(f);
+		fclose(s.f);
 	return decode(v, &e, in ? "standard input" : path, err, errlen);
+}
+
+struct krt_report *krt_report_read(const char *path, char *err, size_t errlen)
+{
+	return krt_report_read_told(path, NULL, NULL, err, errlen);
 }

@@ -16,6 +16,9 @@
 /* path "-": standard input.  NULL: `report: PATH:LINE:COLUMN: why` or `report: PATH: KEY: why` in
  * err. */
 struct krt_report *krt_report_read(const char *path, char *err, size_t errlen);
+/* The same; told hears how many bytes were read, again and again. */
+struct krt_report *krt_report_read_told(const char *path, void (*told)(void *arg, uint64_t bytes),
+					void *arg, char *err, size_t errlen);
 /* The same from memory; name stands for the path in messages. */
 struct krt_report *krt_report_parse(const char *text, size_t len, const char *name, char *err,
 				    size_t errlen);

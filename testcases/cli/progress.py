@@ -98,6 +98,13 @@ with tempfile.TemporaryDirectory() as work:
     code, out, got = on_terminal([krtsan, "explain-kernel", "long.krt"])
     check("explain-kernel: the line and its end", code == 0 and screen(got).strip() == b"" and
           any(s.startswith("krtsan: explain-kernel: ") for s in lines(got)), f"{code} {got[:300]!r}")
+    subprocess.run([krtsan, "analyze", "--timeline=200000", "--report=json:long.json", "long.krt"],
+                   stderr=subprocess.DEVNULL)
+    code, out, got = on_terminal([krtsan, "report", "--to=text", "long.json"])
+    piped = subprocess.run([krtsan, "report", "--to=text", "long.json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check("report: the line and its end", code == piped.returncode == 0 and screen(got).strip() == b"" and
+          out == piped.stdout and any(re.match(r"krtsan: report: \d+ %, \d+ MiB", s) for s in lines(got)), f"{code} {got[:300]!r}")
+    check("report: nothing in a pipe", piped.stderr == b"", repr(piped.stderr[:200]))
     code, out, got = on_terminal([krtsan, "analyze", "--color=never", "short.krt"])
     check("short trace: nothing", code == 66 and b"\x1b" not in got, f"{code} {got[:200]!r}")
 
