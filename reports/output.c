@@ -158,6 +158,17 @@ static char *source_root(const struct krt_options *o)
 	return whole ? whole : strdup(given);
 }
 
+/* Of findings that fail the run; false: none does. */
+static bool least_level(const struct krt_options *o, enum krt_level *least)
+{
+	switch (o->fail_on) {
+	case KRT_FAIL_ON_error: *least = KRT_LEVEL_ERROR; return true;
+	case KRT_FAIL_ON_warning: *least = KRT_LEVEL_WARNING; return true;
+	case KRT_FAIL_ON_note: *least = KRT_LEVEL_NOTE; return true;
+	default: return false;
+	}
+}
+
 static int write_one(const struct krt_report *r, const struct krt_options *o,
 		     const struct krt_format *format, const char *path, int pid, const char *suffix)
 {
@@ -172,6 +183,12 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	char *name = NULL, *root = NULL;
 	FILE *f;
 	int fd, err = -1;
+
+	w.fails = least_level(o, &w.fail_level);
+	w.needs_complete = o->require == KRT_REQUIRE_complete;
+	w.exit_code = krt_output_exit_code(r, o, r->program_exit);
+	w.category = o->category;
+	w.suppressed = o->sarif_suppressed;
 
 	if (!strcmp(path, "-") || !strcmp(path, "stderr")) {
 		fd = dup(STDERR_FILENO);
@@ -307,14 +324,10 @@ bool krt_output_fails(const struct krt_report *r, const struct krt_options *o)
 {
 	enum krt_level least;
 
-	switch (o->fail_on) {
-	case KRT_FAIL_ON_error: least = KRT_LEVEL_ERROR; break;
-	case KRT_FAIL_ON_warning: least = KRT_LEVEL_WARNING; break;
-	case KRT_FAIL_ON_note: least = KRT_LEVEL_NOTE; break;
-	default: return false;
-	}
+	if (!least_level(o, &least))
+		return false;
 	for (size_t i = 0; i < r->nfindings; i++)
-		if (r->finding[i].level >= least)
+		if (krt_finding_fails(&r->finding[i], least))
 			return true;
 	return false;
 }

@@ -13,6 +13,8 @@
 const struct krt_format krt_formats[] = {
 	{ "text", krt_write_text, false },
 	{ "json", krt_write_json, true },
+	{ "sarif", krt_write_sarif, false },
+	{ "junit", krt_write_junit, false },
 	{ "perfetto", krt_write_perfetto, true },
 	{ NULL, NULL, false },
 };
@@ -23,6 +25,11 @@ const struct krt_format *krt_format_by_name(const char *name, size_t len)
 		if (strlen(f->name) == len && !memcmp(f->name, name, len))
 			return f;
 	return NULL;
+}
+
+bool krt_finding_fails(const struct krt_finding *f, enum krt_level least)
+{
+	return f->level >= least && !f->suppressed_by && f->baseline != KRT_BASELINE_KNOWN;
 }
 
 static uint64_t hash_bytes(uint64_t h, const char *s, size_t n)

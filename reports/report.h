@@ -15,12 +15,18 @@
 
 struct krt_writer {
 	bool color;
-	enum krt_confidence show; /* text: findings below are only counted */
+	enum krt_confidence show; /* all but json: findings below are only counted */
 	bool full_stacks;         /* text: every frame, one a line */
 	unsigned columns;	  /* text: of the terminal; 0: lines are not broken */
 	unsigned limit;           /* text: findings at most (0: 100) */
 	int pid;                  /* text: prefix of the lines that belong to no process */
 	const char *strip;        /* root of krt_source_path(), or NULL */
+	int exit_code;		  /* sarif: of the run; -1: not told */
+	enum krt_level fail_level; /* junit: of findings that fail the run, at least */
+	bool fails;		   /* junit: findings can */
+	bool needs_complete;	   /* junit: an inconclusive run fails */
+	const char *category;	   /* sarif: keeps uploads for one commit apart, or NULL */
+	bool suppressed;	   /* sarif: also the suppressed findings */
 };
 
 /* 0, or -1 when something did not get written (errno). */
@@ -30,6 +36,8 @@ void krt_text_finding(FILE *out, const struct krt_report *r, const struct krt_wr
 		      const struct krt_finding *f);
 int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_writer *w);
 int krt_write_perfetto(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+int krt_write_sarif(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+int krt_write_junit(FILE *out, const struct krt_report *r, const struct krt_writer *w);
 
 struct krt_format {
 	const char *name;
@@ -38,6 +46,9 @@ struct krt_format {
 };
 extern const struct krt_format krt_formats[]; /* ends with a NULL name */
 const struct krt_format *krt_format_by_name(const char *name, size_t len);
+
+/* Does the finding fail a run that fails from this level on?  Not what is suppressed or known. */
+bool krt_finding_fails(const struct krt_finding *f, enum krt_level least);
 
 /* Whose code a frame is, as its module, file and function tell. */
 enum krt_frame_kind {
