@@ -798,6 +798,8 @@ static void tool(struct sarif *s)
 		krt_json_open(&s->j, NULL, '{');
 		krt_json_string(&s->j, "id", about_id[i]);
 		text_object(s, "shortDescription", about_text[i]);
+		text_object(s, "fullDescription", about_text[i]);
+		text_object(s, "help", about_text[i]);
 		krt_json_close(&s->j, '}');
 	}
 	krt_json_close(&s->j, ']');

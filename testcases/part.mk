@@ -611,3 +611,19 @@ bench-graph: $(O)/bench/graph $(O)/inter/graphs_dump $(O)/libkrtsan.so
 .PHONY: bench
 bench: all
 	$(Q)O='$(O)' testcases/bench/cost.sh --sim --rounds=5 "ns per call" $(O)/testcases/gpu-bench 500 40
+
+# --- schema: reports against the schemas of their formats -----------------------
+# The schemas of others and a validator come from npm, by make deps.
+TESTS += schema
+DEPS += nodejs libxml2-utils
+.PHONY: schema deps-schema
+deps: deps-schema
+deps-schema:
+	$(Q)testcases/schema/deps.sh
+$(O)/schema/documents: testcases/schema/documents.c $(O)/libkrtcore.a
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
+schema: $(O)/schema/documents $(O)/krtsan $(O)/libkrtsan.so
+	$(Q)python3 testcases/schema/check.py $(O)
+# --- end of schema ----------------------------------------------------------------

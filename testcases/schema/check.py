@@ -130,7 +130,9 @@ def sarif_demands(path, raw, doc):
         want(len({key in r for r in results}) <= 1, key, 'in some results only')
     invocation, = run['invocations']
     told = invocation['toolExecutionNotifications']
-    known = [n['id'] for n in run['tool']['driver']['notifications']]
+    kinds = run['tool']['driver']['notifications']
+    want(all(n['fullDescription']['text'] and n['help']['text'] for n in kinds), 'help of notifications')
+    known = [n['id'] for n in kinds]
     for n in told:
         want(known[n['descriptor']['index']] == n['descriptor']['id'], 'notification', n)
     incomplete = [n for n in told if n['descriptor']['id'] == 'KRT-INCOMPLETE']
@@ -441,7 +443,7 @@ def run_program(build, program, work):
     at = os.path.join(work, os.path.basename(program))
     reports = ['--report=%s:%s.%s' % (name, at, name) for name in FORMATS]
     try:
-        code = subprocess.run([os.path.join(build, 'krtsan'), 'run', '--sim', '--log-path=/dev/null'] +
+        code = subprocess.run([os.path.join(build, 'krtsan'), 'run', '--sim', '--log-path=/dev/null', '--category=hazards'] +
                               reports + ['--', program], stdin=subprocess.DEVNULL, cwd=ROOT,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60).returncode
     except subprocess.TimeoutExpired:
@@ -458,6 +460,7 @@ def agree(at, code):
     there = {r['partialFingerprints']['krtsanHazard/v1'] for r in run['results']}
     want(shown == there, 'SARIF has', there, 'JSON', shown)
     want(run['invocations'][0]['exitCode'] == code, 'exit code', code)
+    want(run['automationDetails']['id'] == 'hazards/', 'category')
     failures = int(xml.parse(at + '.junit').getroot().get('failures'))
     want((failures > 0) == any(f['level'] == 'error' for f in findings), failures, 'failures')
 
