@@ -26,7 +26,7 @@
 struct junit {
 	FILE *out;
 	const struct krt_report *r;
-	struct krt_writer w; /* without colours */
+	struct krt_writer w; /* of a text that goes to no terminal */
 };
 
 /* What a finding is for its rule's case. */
@@ -107,8 +107,6 @@ static void told(const struct junit *j, FILE *out, enum krt_rule_id rule, bool f
 			continue;
 		if (f[i].suppressed_by)
 			fputs("Suppressed:\n", out);
-		else if (f[i].baseline == KRT_BASELINE_KNOWN)
-			fputs("In the baseline:\n", out);
 		krt_text_finding(out, j->r, &j->w, &f[i]);
 		--*left;
 	}
@@ -210,6 +208,7 @@ int krt_write_junit(FILE *out, const struct krt_report *r, const struct krt_writ
 	bool fine = true;
 
 	j.w.color = false;
+	j.w.columns = 0;
 	krt_report_coverage(r, &sum);
 	errors = sum.reasons && w->needs_complete;
 	skipped = sum.reasons && !w->needs_complete;

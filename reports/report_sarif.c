@@ -44,11 +44,11 @@ struct sarif {
 	bool broken;	       /* no memory */
 };
 
-/* file NULL: none */
+/* file NULL: none; frame NULL: only the file is known */
 struct place {
 	const char *file;
 	unsigned line;
-	const char *function;
+	const struct krt_frame *frame;
 };
 
 /* Findings that are one result: the most severe one, and in a chain the others. */
@@ -180,50 +180,32 @@ static const char *normal(struct sarif *s, const char *path)
 	return out;
 }
 
-/* The path from the source root, NULL: it is elsewhere. */
-static const char *from_root(const struct sarif *s, const char *path)
+/* Is the file below the source root?  Relative paths are mostly of libraries. */
+static bool from_root(const struct sarif *s, const char *file)
 {
-	const char *root = s->w->strip;
-	size_t n = root ? strlen(root) : 0;
-
-	if (*path != '/')
-		return path;
-	while (n && root[n - 1] == '/')
-		n--;
-	return root && !strncmp(path, root, n) && path[n] == '/' && path[n + 1] ? path + n + 1
-										: NULL;
+	return *file == '/' && *krt_source_path(file, s->w->strip) != '/';
 }
 
 /* NULL: none; Python calls code without a file <string>. */
 static const char *file_of(struct sarif *s, const struct krt_frame *f)
 {
-	const char *file = NULL;
+	const char *file = f->file && *f->file != '<' ? normal(s, f->file) : NULL;
 
-	if (!f->internal && f->file && *f->file != '<')
-		file = normal(s, f->file);
 	return file && *file ? file : NULL;
-}
-
-/* What called main, or a thread's function: no code of the user. */
-static bool is_outside(const struct krt_frame *f)
-{
-	return f->function && (!strcmp(f->function, "start_thread") ||
-			       !strcmp(f->function, "__libc_start_call_main"));
 }
 
 static struct place place_of(struct sarif *s, const struct krt_stack *stack)
 {
 	struct place at = {NULL, 1, NULL};
-	bool inside = false;
+	bool below = false;
 
-	for (unsigned i = 0; i < stack->depth && !inside && !is_outside(&stack->frame[i]); i++) {
+	for (unsigned i = 0; i < stack->depth && !below; i++) {
 		const struct krt_frame *f = &stack->frame[i];
-		const char *file = file_of(s, f);
+		const char *file = krt_frame_kind(f) == KRT_FRAME_USER ? file_of(s, f) : NULL;
 
-		/* Relative ones are mostly of libraries. */
-		inside = file && *file == '/' && from_root(s, file);
-		if (file && (inside || !at.file))
-			at = (struct place){file, f->line ? f->line : 1, f->function};
+		below = file && from_root(s, file);
+		if (file && (below || !at.file))
+			at = (struct place){file, f->line ? f->line : 1, f};
 	}
 	return at;
 }
@@ -251,8 +233,13 @@ static struct place place_of_finding(struct sarif *s, const struct krt_finding *
 	at.file = at.file ? normal(s, at.file) : "";
 	if (!*at.file)
 		at.file = "unknown-program";
-	at.function = site ? site->function : NULL;
+	at.frame = site;
 	return at;
+}
+
+static bool has_root(const struct sarif *s)
+{
+	return s->w->strip && *s->w->strip == '/';
 }
 
 /* Each byte that is not plain in a path of a URI as %XX. */
@@ -278,12 +265,13 @@ static const char *uri(struct sarif *s, const char *scheme, const char *path, co
 
 static void physical(struct sarif *s, const struct place *at)
 {
-	const char *rest = from_root(s, at->file);
+	const char *path = krt_source_path(at->file, s->w->strip);
+	bool whole = *path == '/';
 
 	krt_json_open_flat(&s->j, "physicalLocation", '{');
 	krt_json_open(&s->j, "artifactLocation", '{');
-	krt_json_string(&s->j, "uri", uri(s, rest ? "" : "file://", rest ? rest : at->file, ""));
-	if (rest)
+	krt_json_string(&s->j, "uri", uri(s, whole ? "file://" : "", path, ""));
+	if (!whole && has_root(s))
 		krt_json_string(&s->j, "uriBaseId", ROOT);
 	krt_json_close(&s->j, '}');
 	krt_json_open(&s->j, "region", '{');
@@ -292,13 +280,17 @@ static void physical(struct sarif *s, const struct place *at)
 	krt_json_close(&s->j, '}');
 }
 
-static void function(struct sarif *s, const char *name)
+static void function(struct sarif *s, const struct krt_frame *f)
 {
-	if (!name || !*name)
+	char name[KRT_SHORT_NAME];
+
+	if (!f || !f->function || !*f->function)
 		return;
+	krt_frame_function(f, name);
 	krt_json_open_flat(&s->j, "logicalLocations", '[');
 	krt_json_open(&s->j, NULL, '{');
-	krt_json_string(&s->j, "fullyQualifiedName", clipped(s, name, NAME));
+	krt_json_string(&s->j, "name", name);
+	krt_json_string(&s->j, "fullyQualifiedName", clipped(s, f->function, NAME));
 	krt_json_string(&s->j, "kind", "function");
 	krt_json_close(&s->j, '}');
 	krt_json_close(&s->j, ']');
@@ -314,7 +306,7 @@ static void location(struct sarif *s, const char *key, unsigned id, const struct
 	if (message)
 		text_object(s, "message", message);
 	physical(s, at);
-	function(s, at->function);
+	function(s, at->frame);
 	krt_json_close(&s->j, '}');
 }
 
@@ -358,6 +350,25 @@ static unsigned steps_of(struct sarif *s, const struct krt_finding *f, struct st
 	return n;
 }
 
+/* Readers of messages run lines together: "a(x); b(y)". */
+static const char *on_one_line(struct sarif *s, const char *code)
+{
+	char *line = krt_arena_alloc(s->mem, code ? 2 * strlen(code) + 1 : 1), *p = line;
+
+	if (!line)
+		return checked(s, NULL);
+	for (; code && *code; code++) {
+		if (*code != '\n') {
+			*p++ = *code;
+		} else if (code[1]) {
+			if (p > line && p[-1] != ';')
+				*p++ = ';';
+			*p++ = ' ';
+		}
+	}
+	return line;
+}
+
 static void message(struct sarif *s, const struct krt_finding *f, const struct step *step,
 		    unsigned n)
 {
@@ -380,6 +391,11 @@ static void message(struct sarif *s, const struct krt_finding *f, const struct s
 	sentence(out, " Order that exists: ", f->order_exists);
 	sentence(out, " Missing: ", f->order_missing);
 	sentence(out, " Fix: ", f->fix);
+	if (f->edge.record_after) {
+		sentence(out, " Add: ", on_one_line(s, f->edge.code));
+		if (f->edge.verified == KRT_VERIFIED_REMOVES)
+			fputs(" Verified: with it the finding disappears.", out);
+	}
 	if (!n || !krt_stack_site(step[0].stack))
 		fputs(" No call stack tells where in the source.", out);
 	s->broken |= fclose(out) != 0;
@@ -441,7 +457,7 @@ static void frame(struct sarif *s, const struct krt_frame *f)
 		krt_json_open(&s->j, "location", '{');
 		if (file)
 			physical(s, &(struct place){file, f->line ? f->line : 1, NULL});
-		function(s, f->function);
+		function(s, f);
 		krt_json_close(&s->j, '}');
 	}
 	if (f->module && *f->module)
@@ -462,7 +478,9 @@ static void stacks(struct sarif *s, const struct step *step, unsigned n)
 		text_object(s, "message", words(s, NAME, "%s: %s", step[i].role, step[i].what));
 		krt_json_open(&s->j, "frames", '[');
 		for (unsigned k = 0; k < stack->depth && shown < FRAMES; k++) {
-			if (stack->frame[k].internal || is_outside(&stack->frame[k]))
+			enum krt_frame_kind kind = krt_frame_kind(&stack->frame[k]);
+
+			if (kind != KRT_FRAME_USER && kind != KRT_FRAME_LIBRARY)
 				continue;
 			frame(s, &stack->frame[k]);
 			shown++;
@@ -494,6 +512,8 @@ static void properties(struct sarif *s, const struct result *x)
 	property(s, "kernel", f->current.kernel);
 	property(s, "previousKernel", f->previous.kernel);
 	property(s, "buffer", f->buffer.name);
+	if (f->edge.record_after)
+		property(s, "fixVerified", krt_verified_text(f->edge.verified));
 	krt_json_open_flat(&s->j, "processes", '[');
 	for (; x && n < PROCESSES; x = x->same, n++)
 		krt_json_int(&s->j, NULL, x->f->pid);
@@ -864,11 +884,12 @@ static void run(struct sarif *s)
 		krt_json_string(&s->j, "id", words(s, NAME, "%s/", s->w->category));
 		krt_json_close(&s->j, '}');
 	}
-	if (s->w->strip && *s->w->strip == '/') {
+	if (has_root(s)) {
+		const char *root = normal(s, s->w->strip);
+
 		krt_json_open(&s->j, "originalUriBaseIds", '{');
 		krt_json_open_flat(&s->j, ROOT, '{');
-		krt_json_string(&s->j, "uri",
-				uri(s, "file://", s->w->strip, s->w->strip[1] ? "/" : ""));
+		krt_json_string(&s->j, "uri", uri(s, "file://", root, root[1] ? "/" : ""));
 		krt_json_close(&s->j, '}');
 		krt_json_close(&s->j, '}');
 	}

@@ -242,6 +242,11 @@ static void excused(struct krt_report *r)
 	f = finding(r, 1, 2);
 	f->rule = KRT_RULE_RACE_RAW;
 	f->baseline = KRT_BASELINE_NEW;
+	f->edge = (struct krt_missing){
+		.record_after = 13,
+		.wait_before = 15,
+		.verified = KRT_VERIFIED_REMOVES,
+		.code = "cuEventRecord(e, one);\ncuStreamWaitEvent(two, e, 0)\n"};
 	f = finding(r, 1, 3);
 	f->rule = KRT_RULE_UNFINISHED;
 	f->level = KRT_LEVEL_WARNING;
