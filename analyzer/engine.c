@@ -376,6 +376,8 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	if (rec->flags & KRT_RF_IGNORE)
 		e->cov.ignored++;
 	e->call = &c;
+	if (e->cfg.nchanges && c.ok)
+		krt_change_before_call(e, &c);
 	if (c.api->cls != KRT_CLASS_NOTE && c.api->cls != KRT_CLASS_LIBC) {
 		krt_capture_call(e, &c);
 		krt_storm_call(e, &c);
@@ -560,6 +562,8 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 		return;
 	e->finished = true;
 	e->judge = true;
+	if (e->cfg.nchanges)
+		krt_change_end(e);
 	krt_storm_finish(e);
 	krt_rights_finish(e);
 	krt_pace_finish(e);
@@ -605,6 +609,7 @@ void krt_engine_destroy(struct krt_engine *e)
 		return;
 	krt_timeline_free(e);
 	krt_judge_free(e);
+	krt_change_free(e);
 	krt_rights_free(e);
 	krt_pace_free(e);
 	krt_hot_free(e);

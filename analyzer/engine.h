@@ -7,6 +7,7 @@
 #ifndef KRT_ENGINE_H
 #define KRT_ENGINE_H
 
+#include "change.h"
 #include "../interposer/record.h"
 #include "../rules/finding.h"
 
@@ -36,6 +37,8 @@ struct krt_engine_config {
 	struct krt_image_store *images;
 	unsigned process;
 	const struct krt_kernel_watch *watch; /* engine_int.h; NULL: nobody listens */
+	const struct krt_change *changes; /* that are judged as if they were made; alive as long as the engine */
+	unsigned nchanges;
 	unsigned long fail_at; /* tests: the allocation with this number fails, 0: none */
 };
 
@@ -53,6 +56,10 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 int krt_engine_report(const struct krt_engine *e, struct krt_report *r);
 /* A buffer as sentences of a finding name it. */
 void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
+/* The order that a finding (its key in the report) lacks, as a change; false: there is none. */
+bool krt_engine_missing(const struct krt_engine *e, uint64_t key, struct krt_change *c);
+/* Would change number n have made the program wait for itself? */
+bool krt_engine_cycle(const struct krt_engine *e, unsigned n);
 void krt_engine_destroy(struct krt_engine *e);
 
 #endif

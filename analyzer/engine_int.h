@@ -25,6 +25,7 @@
  *   descriptor.c tensor maps, textures and surfaces
  *   loaded.c  which images a module, library or kernel came from
  *   judge.c   pairs to findings
+ *   change.c  orders that are judged as if they were there
  *   site.c    call sites; waits that never met a record
  *   loop.c    loops of a thread
  *   hot.c     rules about what is done again and again in a loop
@@ -113,6 +114,7 @@ struct krt_pair {
 struct krt_found {
 	uint64_t key;
 	struct krt_finding f; /* strings of its own on the heap */
+	struct krt_change missing;
 	uint32_t alloc_stack, freed_stack;
 	UT_hash_handle hh;
 };
@@ -201,6 +203,7 @@ struct krt_engine {
 	uint64_t exit_ticket;
 	int driver_version;
 
+	struct krt_acting *acting; /* change.c; NULL: no changes */
 	struct krt_lane *lane;
 	uint32_t lanes;
 	const struct krt_call *call; /* in hand */
@@ -649,6 +652,23 @@ void krt_input_launch(struct krt_engine *e, struct krt_exec *x, struct krt_op_in
 void krt_input_end(struct krt_engine *e, struct krt_exec *x);
 void krt_input_free(struct krt_engine *e, struct krt_exec *x);
 void krt_inputs_free(struct krt_engine *e);
+
+/* --- change.c ---------------------------------------------------------------- */
+
+/* A call begins; an operation is about to be enqueued on the stream; it was (as op). */
+void krt_change_before_call(struct krt_engine *e, const struct krt_call *c);
+void krt_change_before(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s);
+void krt_change_behind(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
+		       struct krt_stamp op);
+/* The wait of a stream, enqueued by call seq, is met by what comes behind snap. */
+void krt_change_released(struct krt_engine *e, const struct krt_stream_info *waiting, uint64_t seq,
+			 const struct krt_snapshot *snap);
+void krt_change_end(struct krt_engine *e); /* the process ends */
+/* Did the site make this node? */
+bool krt_change_makes_node(const struct krt_call_site *s, const struct krt_origin *made);
+/* Change number n leads back in some graph: it was left out there. */
+void krt_change_cycle(struct krt_engine *e, unsigned n);
+void krt_change_free(struct krt_engine *e);
 
 /* --- judge.c ----------------------------------------------------------------- */
 

@@ -22,12 +22,15 @@
  * are compared where two accesses overlap.
  *
  * When one node of an executable has changed, it alone is held against the others.
+ *
+ * Changes (change.h) may add edges; one that would lead back is left out and told.
  */
 #include "engine_int.h"
 #include "graph.h"
 #include "mix.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define VECTORS_MAX (1u << 23) /* entries: 32 MiB */
@@ -90,6 +93,8 @@ struct order {
 	uint32_t *chain, *pos, chains;
 	uint32_t *vec;	     /* nodes x chains, or NULL */
 	uint32_t *stamp, now; /* of searches */
+	struct krt_gedge *added; /* by changes */
+	uint32_t nadded, added_cap;
 	uint32_t *early;      /* of a node: which one it does not wait for, + 1; NULL: of none */
 	uint8_t *mark;	     /* one: comes before or after it */
 	uint8_t *unseen;     /* may be ordered by something that is not in the graph */
@@ -113,27 +118,38 @@ static bool carries_order(const struct krt_gedge *d)
 	return d->from_port != PORT_LAUNCH_ORDER;
 }
 
+/* Those of the graph, and behind them those that changes add. */
+static uint32_t edges(const struct order *o)
+{
+	return o->g->edges + o->nadded;
+}
+
+static const struct krt_gedge *edge_at(const struct order *o, uint32_t i)
+{
+	return i < o->g->edges ? &o->g->edge[i] : &o->added[i - o->g->edges];
+}
+
 /* Neighbours as arrays: those of node i lie at at[i]..at[i + 1]. */
 static bool neighbours(struct order *o, bool back, uint32_t **at, uint32_t **list)
 {
 	const struct krt_graph_image *g = o->g;
 	struct krt_heap *h = &o->e->heap;
 	uint32_t *a = krt_heap_alloc(h, (g->nodes + 2) * sizeof(*a));
-	uint32_t *l = krt_heap_alloc(h, (g->edges + 1) * sizeof(*l));
+	uint32_t *l = krt_heap_alloc(h, (edges(o) + 1) * sizeof(*l));
 
 	*at = a;
 	*list = l;
 	if (!a || !l)
 		return false;
-	for (uint32_t i = 0; i < g->edges; i++)
-		if (carries_order(&g->edge[i]))
-			a[(back ? g->edge[i].to : g->edge[i].from) + 2]++;
+	for (uint32_t i = 0; i < edges(o); i++)
+		if (carries_order(edge_at(o, i)))
+			a[(back ? edge_at(o, i)->to : edge_at(o, i)->from) + 2]++;
 	for (uint32_t i = 2; i < g->nodes + 2; i++)
 		a[i] += a[i - 1];
-	for (uint32_t i = 0; i < g->edges; i++)
-		if (carries_order(&g->edge[i]))
-			l[a[(back ? g->edge[i].to : g->edge[i].from) + 1]++] =
-				back ? g->edge[i].from : g->edge[i].to;
+	for (uint32_t i = 0; i < edges(o); i++)
+		if (carries_order(edge_at(o, i)))
+			l[a[(back ? edge_at(o, i)->to : edge_at(o, i)->from) + 1]++] =
+				back ? edge_at(o, i)->from : edge_at(o, i)->to;
 	return true;
 }
 
@@ -815,6 +831,15 @@ static void mark_unseen(struct order *o)
 	}
 }
 
+/* An edge that a change added is a full one. */
+static bool in_full(const struct order *o, const struct krt_gedge *d)
+{
+	for (unsigned i = 0; i < o->nadded; i++)
+		if (o->added[i].from == d->from && o->added[i].to == d->to)
+			return true;
+	return false;
+}
+
 static void find_early(struct order *o)
 {
 	const struct krt_graph_image *g = o->g;
@@ -823,7 +848,7 @@ static void find_early(struct order *o)
 		const struct krt_gedge *d = &g->edge[i];
 
 		if (d->from_port != PORT_PROGRAMMATIC || !o->set[d->from] || !o->set[d->to] ||
-		    !o->set[d->from]->triggers || !o->set[d->to]->goes)
+		    !o->set[d->from]->triggers || !o->set[d->to]->goes || in_full(o, d))
 			continue;
 		if (!o->early)
 			o->early = krt_heap_alloc(&o->e->heap, g->nodes * sizeof(*o->early));
@@ -833,11 +858,121 @@ static void find_early(struct order *o)
 	}
 }
 
+/* --- changes (change.h) ------------------------------------------------------------- */
+
+struct maker {
+	uint64_t seq;
+	uint32_t node;
+};
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct maker *x = a, *y = b;
+
+	if (x->seq != y->seq)
+		return x->seq < y->seq ? -1 : 1;
+	return x->node < y->node ? -1 : x->node > y->node;
+}
+
+static uint64_t made_at(const struct order *o, uint32_t v, const struct krt_call_site *site)
+{
+	const struct krt_gset *s = o->set[v];
+
+	return s && krt_change_makes_node(site, &s->made) ? s->made.seq : 0;
+}
+
+/* The last one that was made before seq; where there is none the first one after it. */
+static uint32_t made_before(const struct maker *m, uint32_t n, uint64_t seq)
+{
+	uint32_t low = 0, high = n;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (m[mid].seq < seq)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low)
+		return m[low - 1].node;
+	while (low < n && m[low].seq == seq)
+		low++;
+	return low < n ? m[low].node : ALL;
+}
+
+static void add_edges_of(struct order *o, const struct krt_change *c, struct maker *m)
+{
+	uint32_t n = 0, from;
+
+	for (uint32_t v = 0; v < o->g->nodes; v++) {
+		uint64_t seq = made_at(o, v, &c->after);
+
+		if (seq)
+			m[n++] = (struct maker){.seq = seq, .node = v};
+	}
+	qsort(m, n, sizeof(*m), by_seq);
+	for (uint32_t v = 0; n && v < o->g->nodes; v++) {
+		uint64_t seq = made_at(o, v, &c->before);
+
+		from = seq ? made_before(m, n, seq) : ALL;
+		if (from != ALL && krt_heap_grow(&o->e->heap, &o->added, &o->added_cap, o->nadded,
+						 sizeof(*o->added)))
+			o->added[o->nadded++] = (struct krt_gedge){.from = from, .to = v};
+	}
+}
+
+static void add_edges(struct order *o)
+{
+	size_t size = o->g->nodes * sizeof(struct maker);
+	struct maker *m = NULL;
+
+	for (unsigned i = 0; i < o->e->cfg.nchanges; i++) {
+		if (o->e->cfg.changes[i].kind != KRT_CHANGE_NODES)
+			continue;
+		if (!m)
+			m = krt_heap_alloc(&o->e->heap, size);
+		if (m)
+			add_edges_of(o, &o->e->cfg.changes[i], m);
+	}
+	krt_heap_free(&o->e->heap, m, size);
+}
+
+/* They make a circle: the graph without them. */
+static void leave_out(struct order *o)
+{
+	for (unsigned i = 0; i < o->e->cfg.nchanges; i++)
+		if (o->e->cfg.changes[i].kind == KRT_CHANGE_NODES)
+			krt_change_cycle(o->e, i);
+	krt_heap_free(&o->e->heap, o->added, o->added_cap * sizeof(*o->added));
+	o->added = NULL;
+	o->nadded = o->added_cap = 0;
+}
+
+static bool lists(struct order *o)
+{
+	return neighbours(o, true, &o->pred_at, &o->pred) &&
+	       neighbours(o, false, &o->succ_at, &o->succ);
+}
+
+static void drop_lists(struct order *o)
+{
+	struct krt_heap *h = &o->e->heap;
+	size_t at = (o->g->nodes + 2) * sizeof(*o->pred_at), n = (edges(o) + 1) * sizeof(*o->pred);
+
+	krt_heap_free(h, o->pred_at, at);
+	krt_heap_free(h, o->succ_at, at);
+	krt_heap_free(h, o->pred, n);
+	krt_heap_free(h, o->succ, n);
+	o->pred_at = o->succ_at = o->pred = o->succ = NULL;
+}
+
 static bool prepare(struct order *o)
 {
 	struct krt_heap *h = &o->e->heap;
 	size_t n = o->g->nodes;
 
+	add_edges(o);
 	o->topo = krt_heap_alloc(h, n * sizeof(*o->topo));
 	o->place = krt_heap_alloc(h, n * sizeof(*o->place));
 	o->chain = krt_heap_alloc(h, n * sizeof(*o->chain));
@@ -847,8 +982,7 @@ static bool prepare(struct order *o)
 	o->unseen = krt_heap_alloc(h, n);
 	o->op = krt_heap_alloc(h, n * sizeof(*o->op));
 	if (!o->topo || !o->place || !o->chain || !o->pos || !o->stamp || !o->mark || !o->unseen ||
-	    !o->op || !neighbours(o, true, &o->pred_at, &o->pred) ||
-	    !neighbours(o, false, &o->succ_at, &o->succ))
+	    !o->op || !lists(o))
 		return false;
 	mark_unseen(o);
 	find_early(o);
@@ -859,8 +993,14 @@ static bool prepare(struct order *o)
 		spread(o, o->one, o->pred_at, o->pred, o->mark);
 		return true;
 	}
-	if (!sort_nodes(o))
-		return false;
+	if (!sort_nodes(o)) {
+		if (!o->nadded)
+			return false;
+		drop_lists(o);
+		leave_out(o);
+		if (!lists(o) || !sort_nodes(o))
+			return false;
+	}
 	make_chains(o);
 	make_vectors(o);
 	return !h->failed;
@@ -896,10 +1036,8 @@ static void clean_up(struct order *o)
 	krt_heap_free(heap, o->mark, n);
 	krt_heap_free(heap, o->unseen, n);
 	krt_heap_free(heap, o->vec, n * o->chains * sizeof(*o->vec));
-	krt_heap_free(heap, o->pred_at, (n + 2) * sizeof(*o->pred_at));
-	krt_heap_free(heap, o->pred, (o->g->edges + 1) * sizeof(*o->pred));
-	krt_heap_free(heap, o->succ_at, (n + 2) * sizeof(*o->succ_at));
-	krt_heap_free(heap, o->succ, (o->g->edges + 1) * sizeof(*o->succ));
+	drop_lists(o);
+	krt_heap_free(heap, o->added, o->added_cap * sizeof(*o->added));
 }
 
 bool krt_graph_order(struct krt_engine *e, const struct krt_origin *made,

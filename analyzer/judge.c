@@ -406,6 +406,7 @@ static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct 
 	}
 	krt_rule_words(facts, &w);
 	f->buffer.open = krt_words_open(facts);
+	krt_fix_edge(facts, &f->edge);
 	f->message = take(e, w.message);
 	f->fix = take(e, w.fix);
 	f->order_exists = *w.exists ? take(e, w.exists) : NULL;
@@ -567,6 +568,69 @@ static const char *node_text(const struct krt_engine *e, const struct krt_footpr
 	return f ? krt_gset_text(e, f->image->node[node].type, f->set[node], buf, len) : NULL;
 }
 
+/* --- the order that is missing ------------------------------------------------------- */
+
+/* end: a process ends there */
+static enum krt_change_kind change_of(const struct krt_missing *m, uint64_t end)
+{
+	switch (m->kind) {
+	case KRT_EDGE_WAIT_KIND:
+	case KRT_EDGE_REUSE_KIND:
+	case KRT_EDGE_BESIDE_KIND:
+		return KRT_CHANGE_WAIT;
+	case KRT_EDGE_HOST_KIND:
+	case KRT_EDGE_FREE_KIND:
+	case KRT_EDGE_REUSE_HOST_KIND:
+		return KRT_CHANGE_HOST_WAIT;
+	case KRT_EDGE_END_KIND:
+		return m->wait_before == end ? KRT_CHANGE_END_WAIT : KRT_CHANGE_HOST_WAIT;
+	case KRT_EDGE_CAPTURED_KIND:
+	case KRT_EDGE_EARLY_KIND:
+	case KRT_EDGE_NODES_KIND:
+		return KRT_CHANGE_NODES;
+	case KRT_EDGE_NONE_KIND:
+	case KRT_EDGE_MOVE_KIND:
+	case KRT_NR_EDGE_KINDS:
+		break;
+	}
+	return KRT_CHANGE_NONE;
+}
+
+static struct krt_call_site site_of_op(const struct krt_op_info *op)
+{
+	return (struct krt_call_site){.seq = op->seq,
+				      .stack = op->stack,
+				      .kernel = op->kernel,
+				      .api = op->api,
+				      .stream = op->stream ? op->stream->number : 0};
+}
+
+/* Of an operation that is known by its call alone. */
+static struct krt_call_site site_of_call(const struct krt_operation *o)
+{
+	return (struct krt_call_site){
+		.seq = o->sequence, .stack = o->stack_id, .any_api = true, .once = !o->stack_id};
+}
+
+/* Which of its sides comes first where the order is made. */
+static const struct krt_operation *first_side(const struct krt_finding *f)
+{
+	return f->previous.api && f->edge.kind != KRT_EDGE_MOVE_KIND ? &f->previous : &f->current;
+}
+
+bool krt_engine_missing(const struct krt_engine *e, uint64_t key, struct krt_change *c)
+{
+	const struct krt_found *f;
+
+	HASH_FIND(hh, e->found, &key, sizeof(key), f);
+	if (!f || f->missing.kind == KRT_CHANGE_NONE)
+		return false;
+	*c = f->missing;
+	if (!c->after.any_api)
+		c->after.once = c->before.once = f->f.count == 1;
+	return true;
+}
+
 static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 {
 	char cur_api[256], prev_api[256], cur_stream[160], prev_stream[160], other[160],
@@ -622,6 +686,11 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	facts.cur.node = node_text(e, p->cur_fp, p->cur_node, cur_node, sizeof(cur_node));
 	facts.prev.node = node_text(e, p->prev_fp, p->prev_node, prev_node, sizeof(prev_node));
 	set_texts(e, &f->f, &facts);
+	f->missing.kind = change_of(&f->f.edge, 0);
+	if (f->missing.kind != KRT_CHANGE_NONE) {
+		f->missing.after = site_of_op(p->prev);
+		f->missing.before = site_of_op(p->cur);
+	}
 }
 
 /* A later use on the same stream is told for the same free: what waits for that has waited for p's. */
@@ -700,6 +769,9 @@ void krt_find_life(struct krt_engine *e, const struct krt_facts *facts,
 	f->f.previous.nvtx = take(e, shape->previous.nvtx);
 	f->f.buffer.name = take(e, shape->buffer.name);
 	set_texts(e, &f->f, facts);
+	f->missing.kind = change_of(&f->f.edge, facts->end_seq);
+	f->missing.after = site_of_call(first_side(&f->f));
+	f->missing.before = site_of_call(&f->f.current);
 }
 
 void krt_side_plain(struct krt_side *side, struct krt_operation *out, const struct krt_op_info *op,
@@ -795,6 +867,7 @@ int krt_judge_report(const struct krt_engine *e, struct krt_report *r)
 		if (!out)
 			return -ENOMEM;
 		*out = f->f;
+		out->key = f->key;
 		if (!copy_text(r->arena, &out->message) || !copy_text(r->arena, &out->fix) ||
 		    !copy_text(r->arena, &out->order_exists) ||
 		    !copy_text(r->arena, &out->order_missing) ||
@@ -805,6 +878,13 @@ int krt_judge_report(const struct krt_engine *e, struct krt_report *r)
 		    !copy_stack(e, r->arena, f->freed_stack, &out->buffer.freed_at)) {
 			r->nfindings--;
 			return -ENOMEM;
+		}
+		if (out->edge.record_after) {
+			bool moved = out->edge.kind == KRT_EDGE_MOVE_KIND;
+			const struct krt_operation *last = moved ? &out->previous : &out->current;
+
+			out->edge.record_stream = first_side(out)->stream;
+			out->edge.wait_stream = out->edge.host ? NULL : last->stream;
 		}
 	}
 	r->possible_total += e->possible_total;

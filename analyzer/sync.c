@@ -19,8 +19,12 @@ struct krt_op_info *krt_enqueue(struct krt_engine *e, const struct krt_call *c,
 {
 	struct krt_op_info *op = krt_op_new(&e->obj, c, s, class);
 
+	if (op && e->cfg.nchanges)
+		krt_change_before(e, c, s);
 	if (op)
 		e->enqueued = op->stamp = krt_order_begin(e->order, s->domain);
+	if (op && e->cfg.nchanges)
+		krt_change_behind(e, c, s, op->stamp);
 	s->lane = c->lane;
 	krt_timeline_on(e, c, s);
 	return op;
@@ -548,6 +552,8 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 			continue;
 		}
 		if (snap) {
+			if (e->cfg.nchanges)
+				krt_change_released(e, w->stream, w->seq, snap);
 			krt_order_wait(e->order, w->stream->domain, snap, KRT_IN_BOTH);
 			krt_timeline_edge(e, c, KRT_TLE_VALUE, c->rec->t0, w->seq, KRT_IN_BOTH);
 			krt_waits_note(&w->stream->waits, s->domain, w->seq, c->rec->t0);

@@ -218,6 +218,7 @@ static void tell_copy(struct krt_engine *e, const struct krt_to_host *c)
 	if (c->torn)
 		tell_side(e, &t, false, c->torn, "destroy");
 	t.f.context_gone = c->torn && krt_api[c->torn->api].op != KRT_OP_STREAM_DESTROY;
+	t.f.end_seq = e->exit_ticket;
 	tell_side(e, &t, c->torn, c->op, "write");
 	if (c->len && (!m || c->len <= m->node.key + m->size - c->addr))
 		tell_memory(e, &t, m ? m : &e->mem.pageable, c->addr, c->addr + c->len);

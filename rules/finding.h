@@ -132,8 +132,31 @@ enum krt_verified {
 };
 const char *krt_verified_text(enum krt_verified v);
 
+/* Where the order that is missing has to be made; rules/fix.def has the words. */
+#define KRT_EDGE_KINDS(X)                                                                          \
+	X(NONE)	      /* no order would help */                                                    \
+	X(WAIT)	      /* a stream waits */                                                         \
+	X(HOST)	      /* the host waits */                                                         \
+	X(FREE)	      /* it waits, or frees in stream order */                                     \
+	X(END)	      /* it waits before the end */                                                \
+	X(REUSE)      /* a pool's block: a stream waits, or the pool is told */                    \
+	X(REUSE_HOST) /* the host waits, or the pool is told */                                    \
+	X(CAPTURED)   /* between captured calls */                                                 \
+	X(NODES)      /* between nodes of a graph */                                               \
+	X(BESIDE)     /* a kernel that may begin early waits for the one before it */              \
+	X(EARLY)      /* the same between nodes of a graph */                                      \
+	X(MOVE)	      /* a free, behind the last use */
+enum krt_edge_kind {
+#define X(name) KRT_EDGE_##name##_KIND,
+	KRT_EDGE_KINDS(X)
+#undef X
+	KRT_NR_EDGE_KINDS
+};
+
 /* The least order that is missing: an event recorded behind one operation, waited for before another. */
 struct krt_missing {
+	enum krt_edge_kind kind;
+	bool host; /* it is the host that waits */
 	uint64_t record_after, wait_before; /* sequence numbers; record_after 0: no edge */
 	const char *record_stream, *wait_stream; /* display names; wait_stream NULL: the host */
 	enum krt_user_api api;
@@ -158,6 +181,7 @@ struct krt_finding {
 	enum krt_level level;
 	enum krt_confidence confidence;
 	enum krt_finding_view view;
+	uint64_t key;		     /* tells it from the others of its process; of no use to anybody else */
 	uint64_t fingerprint;        /* no addresses, pids, lines in it */
 	uint64_t count;              /* pairs with the same rule, call stacks and buffer origin */
 	int pid;

@@ -148,6 +148,7 @@ struct krt_facts {
 	const char *thing, *owner, *user;
 	int result;		/* of a call that failed */
 	bool context_gone;	/* UNFINISHED: the stream went with its context */
+	uint64_t end_seq;	/* UNFINISHED: of the end of the process */
 	/* REUSE_RACE, and a use of a block that was given back */
 	const char *pool, *former_pool;      /* names; NULL: none, and of the second where it is the same */
 	const char *handed_by, *freed_by;    /* the hand-over, the return; NULL: none, not told */
@@ -178,6 +179,12 @@ struct krt_words {
 };
 
 void krt_rule_words(const struct krt_facts *f, struct krt_words *w);
+
+/*
+ * Which order would mend it, between which calls: kind, record_after, wait_before.  All
+ * zero: none would.
+ */
+void krt_fix_edge(const struct krt_facts *f, struct krt_missing *m);
 
 /* Shared wording. */
 /* The fix of a pair of streams: the event that makes the missing edge. */
