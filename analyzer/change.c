@@ -12,7 +12,7 @@ struct krt_acting {
 	uint64_t recorded;		     /* the call that it was made behind */
 	unsigned from;			     /* and the number of its stream */
 	struct krt_stamp waiter;	     /* the last operation that waited for it */
-	bool cycle;
+	bool cycle, streams; /* streams: of several */
 };
 
 static struct krt_acting *acting(struct krt_engine *e)
@@ -76,7 +76,8 @@ void krt_change_behind(struct krt_engine *e, const struct krt_call *c, struct kr
 		if (a[i].c->kind == KRT_CHANGE_NODES || !is_site(e, &a[i].c->after, c, s))
 			continue;
 		snap = krt_order_record(e->order, s->domain);
-		if (snap && a[i].snap && a[i].recorded == c->rec->t0) { /* on several streams */
+		a[i].streams |= a[i].snap && a[i].from != s->number;
+		if (snap && a[i].snap && (a[i].c->each || a[i].recorded == c->rec->t0)) {
 			both = krt_snapshot_join(e->order, a[i].snap, snap);
 			krt_snapshot_unref(e->order, snap);
 			snap = both;
@@ -136,6 +137,11 @@ void krt_change_cycle(struct krt_engine *e, unsigned n)
 bool krt_engine_cycle(const struct krt_engine *e, unsigned n)
 {
 	return e->acting && n < e->cfg.nchanges && e->acting[n].cycle;
+}
+
+bool krt_engine_streams(const struct krt_engine *e, unsigned n)
+{
+	return e->acting && n < e->cfg.nchanges && e->acting[n].streams;
 }
 
 void krt_change_free(struct krt_engine *e)

@@ -4,9 +4,9 @@
  * what would be found if there were one more order?
  *
  * A change names call sites, so that it acts in every round of a loop, as a line
- * pasted there would.  An order is one event: it is recorded behind each operation of
- * the first site (the last record counts), and waited for before each operation of
- * the second.  Where calls carry no stack a site is one call, or all calls of the
+ * pasted there would.  An order is one event (or one for each stream): it is recorded
+ * behind each operation of the first site (the last record counts), and waited for before
+ * each operation of the second.  Where calls carry no stack a site is one call, or all calls of the
  * same function on the same stream.
  *
  * Plain data; the engine keeps what it needs of it while it runs.
@@ -37,6 +37,7 @@ struct krt_call_site {
 
 struct krt_change {
 	enum krt_change_kind kind;
+	bool each; /* an event for each stream; a wait is for all of them */
 	struct krt_call_site after, before;
 };
 
@@ -52,7 +53,7 @@ static inline bool krt_call_site_same(const struct krt_call_site *a, const struc
 
 static inline bool krt_change_same(const struct krt_change *a, const struct krt_change *b)
 {
-	return a->kind == b->kind && krt_call_site_same(&a->after, &b->after) &&
+	return a->kind == b->kind && a->each == b->each && krt_call_site_same(&a->after, &b->after) &&
 	       krt_call_site_same(&a->before, &b->before);
 }
 

@@ -60,6 +60,8 @@ void krt_buffer_text(const struct krt_buffer *b, char *buf, size_t len);
 bool krt_engine_missing(const struct krt_engine *e, uint64_t key, struct krt_change *c);
 /* Would change number n have made the program wait for itself? */
 bool krt_engine_cycle(const struct krt_engine *e, unsigned n);
+/* Was its event recorded on more than one stream? */
+bool krt_engine_streams(const struct krt_engine *e, unsigned n);
 void krt_engine_destroy(struct krt_engine *e);
 
 #endif

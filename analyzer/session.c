@@ -9,7 +9,9 @@
 #include "image_store.h"
 #include "kernels.h"
 #include "reader.h"
+#include "spool.h"
 #include "symbols.h"
+#include "verify.h"
 #include "../interposer/api.h"
 #include "../reports/output.h"
 #include "../reports/report.h"
@@ -43,6 +45,9 @@ struct krt_session {
 	struct proc *proc;
 	unsigned nproc;
 	const char *stopped;
+	struct krt_spool *spool; /* of a live session; NULL: fixes are not tried, or it is a trace */
+	char *dir;
+	bool verify;
 	bool live, no_memory, torch;
 	char *options;
 };
@@ -53,12 +58,15 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 	const struct krt_image_config images = {.ptx_path = o->ptx_path, .library = o->lib_ptx};
 	struct krt_session *s = calloc(1, sizeof(*s));
 
-	if (!s || !(s->symbols = krt_symbols_new(o->debug_path)) || !(s->images = krt_image_store_new(&images)) ||
-	    !(s->options = krt_options_text(o))) {
+	if (!s || !(s->symbols = krt_symbols_new(o->debug_path)) ||
+	    !(s->images = krt_image_store_new(&images)) || !(s->options = krt_options_text(o)) ||
+	    !(s->dir = strdup(dir)) ||
+	    (live && o->verify && !(s->spool = krt_spool_new(o->verify)))) {
 		snprintf(err, errlen, "analyze: %s: no memory", dir);
 		goto fail;
 	}
 	s->live = live;
+	s->verify = o->verify != 0;
 	s->torch = o->torch != KRT_TORCH_off;
 	s->cfg.text = krt_image_store_text;
 	s->cfg.params = krt_image_store_params;
@@ -178,6 +186,8 @@ static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 			krt_image_store_record(s->images, q->number, (const void *)rec, len);
 		if (s->torch && !q->told)
 			look_for_torch(q, rec, len);
+		if (s->spool && rec->kind != KRT_REC_IMAGE)
+			krt_spool_add(s->spool, q->number, rec, len, lane);
 		/* Without memory the rest is still read, so that the program need not wait for us.
 		 */
 		if (!q->no_memory && krt_engine_feed(q->engine, rec, len, lane) == -ENOMEM)
@@ -359,9 +369,123 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 				    h->pid);
 	for (size_t i = first; i < r->nfindings; i++) {
 		r->finding[i].pid = h->pid;
+		r->finding[i].process = q->number;
 		name_finding(s, q->number, &r->finding[i], r->arena);
 	}
 	return true;
+}
+
+/* --- fixes tried out ---------------------------------------------------------------- */
+
+static struct proc *proc_of(struct krt_session *s, unsigned process)
+{
+	for (unsigned i = 0; i < s->nproc; i++)
+		if (s->proc[i].number == process)
+			return &s->proc[i];
+	return NULL;
+}
+
+static struct krt_engine *engine_of(void *user, unsigned process)
+{
+	struct proc *q = proc_of(user, process);
+
+	return q ? q->engine : NULL;
+}
+
+static uint64_t records_of(void *user, unsigned process)
+{
+	uint64_t records = 0, bytes, peak;
+	struct proc *q = proc_of(user, process);
+
+	if (q)
+		krt_proc_volume(q->p, &records, &bytes, &peak);
+	return records;
+}
+
+#define LOOK 1024 /* records between two looks at signals */
+
+/* All records of the process once more.  False: they are not to be had, or it was stopped. */
+static bool feed_kept(struct krt_session *s, struct proc *q, struct krt_engine *e)
+{
+	const struct krt_rec *rec;
+	unsigned lane, n = 0;
+	size_t len;
+	int r;
+
+	krt_spool_rewind(s->spool, q->number);
+	while ((r = krt_spool_next(s->spool, &rec, &len, &lane)) > 0)
+		if (krt_engine_feed(e, rec, len, lane) || (!(++n % LOOK) && krt_verify_stopped()))
+			return false;
+	return !r;
+}
+
+/* A trace is read again. */
+static bool feed_trace(struct krt_session *s, struct proc *q, struct krt_engine *e)
+{
+	const struct krt_proc *h = krt_proc_header(q->p), *k;
+	struct krt_proc_reader *p = NULL;
+	const struct krt_rec *rec;
+	struct krt_reader *reader;
+	unsigned lane, n = 0;
+	char err[256];
+	size_t len;
+	bool ok = true;
+	int r = -1;
+
+	reader = krt_reader_open(s->dir, false, err, sizeof(err));
+	if (!reader)
+		return false;
+	for (int i = 0, all = krt_reader_scan(reader); i < all && !p; i++) {
+		p = krt_reader_process(reader, i);
+		r = krt_proc_next(p, &rec, &len, &lane);
+		k = krt_proc_header(p);
+		if (k->pid != h->pid || k->start_ns != h->start_ns)
+			p = NULL;
+	}
+	for (; ok && p && r > 0; r = krt_proc_next(p, &rec, &len, &lane))
+		ok = !krt_engine_feed(e, rec, len, lane) && (++n % LOOK || !krt_verify_stopped());
+	krt_reader_close(reader);
+	return p && ok;
+}
+
+static struct krt_engine *judge_again(void *user, unsigned process, const struct krt_change *c,
+				      unsigned n, const char **why)
+{
+	struct krt_session *s = user;
+	struct proc *q = proc_of(s, process);
+	struct krt_engine_config cfg = s->cfg;
+	struct krt_engine *e;
+
+	cfg.process = process;
+	cfg.watch = NULL;
+	cfg.changes = c;
+	cfg.nchanges = n;
+	e = krt_engine_new(&cfg);
+	if (!e)
+		*why = "no memory to try it";
+	else if (s->spool ? feed_kept(s, q, e) : feed_trace(s, q, e))
+		krt_engine_finish(e, krt_proc_header(q->p)->trouble, krt_proc_dropped(q->p));
+	else
+		*why = krt_verify_stopped() ? "interrupted" : "its records cannot be read again";
+	if (e && *why) {
+		krt_engine_destroy(e);
+		e = NULL;
+	}
+	return e;
+}
+
+static void verify(struct krt_session *s, struct krt_report *r)
+{
+	const struct krt_verify v = {
+		.user = s, .engine = engine_of, .again = judge_again, .records = records_of};
+	const char *gone = s->spool ? krt_spool_gone(s->spool) : NULL;
+
+	if (!s->verify)
+		krt_verify_none(r, "not asked for (verify=0)");
+	else if (gone)
+		krt_verify_none(r, gone);
+	else
+		krt_verify_report(r, &v);
 }
 
 static int by_start(const void *a, const void *b)
@@ -424,6 +548,7 @@ struct krt_report *krt_session_report(struct krt_session *s)
 	if (s->no_memory)
 		krt_coverage_reason(&r->own, KRT_REASON_INTERNAL, "no memory for the report");
 	krt_report_sort(r);
+	verify(s, r);
 	return r;
 }
 
@@ -435,6 +560,8 @@ void krt_session_close(struct krt_session *s)
 		if (s->proc[i].engine)
 			krt_engine_destroy(s->proc[i].engine);
 	free(s->proc);
+	krt_spool_free(s->spool);
+	free(s->dir);
 	krt_reader_close(s->reader);
 	krt_symbols_destroy(s->symbols);
 	krt_image_store_free(s->images);

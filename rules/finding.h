@@ -157,6 +157,7 @@ enum krt_edge_kind {
 struct krt_missing {
 	enum krt_edge_kind kind;
 	bool host; /* it is the host that waits */
+	bool each; /* it takes an event for each stream */
 	uint64_t record_after, wait_before; /* sequence numbers; record_after 0: no edge */
 	const char *record_stream, *wait_stream; /* display names; wait_stream NULL: the host */
 	enum krt_user_api api;
@@ -181,7 +182,8 @@ struct krt_finding {
 	enum krt_level level;
 	enum krt_confidence confidence;
 	enum krt_finding_view view;
-	uint64_t key;		     /* tells it from the others of its process; of no use to anybody else */
+	uint64_t key;		     /* tells it from the others of its process; for the analysis alone */
+	unsigned process;	     /* the analysis's number of that */
 	uint64_t fingerprint;        /* no addresses, pids, lines in it */
 	uint64_t count;              /* pairs with the same rule, call stacks and buffer origin */
 	int pid;
