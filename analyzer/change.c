@@ -8,11 +8,11 @@
 /* One change while the engine runs. */
 struct krt_acting {
 	const struct krt_change *c;
-	struct krt_snapshot *snap;	     /* the last record, NULL: none yet */
-	uint64_t recorded;		     /* the call that it was made behind */
-	unsigned from;			     /* and the number of its stream */
-	struct krt_stamp waiter;	     /* the last operation that waited for it */
-	bool cycle, streams; /* streams: of several */
+	struct krt_snapshot *snap; /* the last record, NULL: none yet */
+	uint64_t recorded;	   /* the call that it was made behind */
+	unsigned from;		   /* and the number of its stream */
+	struct krt_stamp waiter;   /* the last operation that waited for it */
+	bool cycle, streams;	   /* streams: of several */
 };
 
 static struct krt_acting *acting(struct krt_engine *e)

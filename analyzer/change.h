@@ -53,7 +53,8 @@ static inline bool krt_call_site_same(const struct krt_call_site *a, const struc
 
 static inline bool krt_change_same(const struct krt_change *a, const struct krt_change *b)
 {
-	return a->kind == b->kind && a->each == b->each && krt_call_site_same(&a->after, &b->after) &&
+	return a->kind == b->kind && a->each == b->each &&
+	       krt_call_site_same(&a->after, &b->after) &&
 	       krt_call_site_same(&a->before, &b->before);
 }
 

@@ -11,6 +11,7 @@
 #include "reader.h"
 #include "spool.h"
 #include "symbols.h"
+#include "user_api.h"
 #include "verify.h"
 #include "../interposer/api.h"
 #include "../reports/output.h"
@@ -32,6 +33,7 @@ struct proc {
 	unsigned number; /* in the order they were found: what symbols.h calls process */
 	bool done;       /* nothing more will come */
 	bool no_memory;
+	struct krt_user_process user;
 	bool torch, told; /* it loaded PyTorch's CUDA library; something told of a pool */
 	bool allocated;   /* device memory: workers that compile have none */
 };
@@ -158,6 +160,16 @@ static void look_for_torch(struct proc *q, const struct krt_rec *rec, size_t len
 	}
 }
 
+static void look_for_apis(struct proc *q, const struct krt_rec_module *m, size_t len)
+{
+	static const char runtime[] = "/libcudart", torch[] = "/libc10_cuda.so";
+
+	if (len < sizeof(*m) || len - offsetof(struct krt_rec_module, path) < m->path_len)
+		return;
+	q->user.runtime |= memmem(m->path, m->path_len, runtime, sizeof(runtime) - 1) != NULL;
+	q->user.torch |= memmem(m->path, m->path_len, torch, sizeof(torch) - 1) != NULL;
+}
+
 static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 {
 	const struct krt_rec *rec;
@@ -179,8 +191,10 @@ static size_t feed(struct krt_session *s, struct proc *q, size_t budget)
 			break;
 		}
 		n++;
-		if (rec->kind == KRT_REC_MODULE)
+		if (rec->kind == KRT_REC_MODULE) {
 			krt_symbols_module(s->symbols, q->number, (const void *)rec, len);
+			look_for_apis(q, (const void *)rec, len);
+		}
 		/* without memory its kernels stay unknown */
 		if (rec->kind == KRT_REC_IMAGE)
 			krt_image_store_record(s->images, q->number, (const void *)rec, len);
@@ -488,6 +502,21 @@ static void verify(struct krt_session *s, struct krt_report *r)
 		krt_verify_report(r, &v);
 }
 
+/* Linked statically, the runtime asks the driver for its private tables. */
+static void word_fixes(struct krt_session *s, struct krt_report *r)
+{
+	for (size_t i = 0; i < r->nfindings; i++) {
+		struct krt_finding *f = &r->finding[i];
+		struct proc *q = proc_of(s, f->process);
+		struct krt_user_process user = q->user;
+
+		for (size_t k = 0; k < r->nprocesses; k++)
+			if (r->process[k].pid == f->pid)
+				user.runtime |= r->process[k].coverage.export_tables > 0;
+		krt_user_fix(f, &user, r->arena);
+	}
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct krt_proc *x = krt_proc_header(((const struct proc *)a)->p);
@@ -549,6 +578,7 @@ struct krt_report *krt_session_report(struct krt_session *s)
 		krt_coverage_reason(&r->own, KRT_REASON_INTERNAL, "no memory for the report");
 	krt_report_sort(r);
 	verify(s, r);
+	word_fixes(s, r);
 	return r;
 }
 

@@ -36,8 +36,8 @@ struct krt_spool {
 	unsigned n;
 	/* what is being read */
 	unsigned reading;
-	uint32_t next;		/* block, n of them: the tail */
-	unsigned char *buf;	/* the block in hand */
+	uint32_t next;	    /* block, n of them: the tail */
+	unsigned char *buf; /* the block in hand */
 	const unsigned char *data;
 	size_t buf_size, left;
 };

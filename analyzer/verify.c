@@ -273,11 +273,12 @@ static void try_all(struct work *w, unsigned process)
 
 		if (f->process != process || f->edge.verified != KRT_VERIFIED_KEEPS || !f->edge.why)
 			continue;
-		f->edge.why = krt_arena_printf(
-			w->r->arena, "%s; with the orders of all findings at once it %s", f->edge.why,
-			cycle			     ? "would wait for itself"
-			: with_key(after, f->key) ? "stays"
-						  : "goes");
+		f->edge.why = krt_arena_printf(w->r->arena,
+					       "%s; with the orders of all findings at once it %s",
+					       f->edge.why,
+					       cycle			 ? "would wait for itself"
+					       : with_key(after, f->key) ? "stays"
+									 : "goes");
 	}
 	krt_report_destroy(after);
 }

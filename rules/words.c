@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dispatch to the rules' wording, and what they share.  See words.h. */
+#include "fix.h"
 #include "words.h"
 
 #include <inttypes.h>
@@ -65,30 +66,6 @@ void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len)
 		snprintf(buf, len, "%s", buffer);
 }
 
-/* Within a graph the edge is one of the graph. */
-static void edge_fix(const struct krt_facts *f, struct krt_words *w)
-{
-	const struct krt_graph_facts *k = f->graph;
-
-	if (k->early)
-		snprintf(w->fix, sizeof(w->fix),
-			 "let %s wait (griddepcontrol.wait, cudaGridDependencySynchronize) before "
-			 "it "
-			 "touches these bytes, or make the edge a full one (launch #%" PRIu64
-			 " without programmatic stream serialization)",
-			 f->cur.api, f->cur.seq);
-	else if (k->captured)
-		snprintf(w->fix, sizeof(w->fix),
-			 "while capturing, record an event behind #%" PRIu64
-			 " and make the stream of #%" PRIu64 " wait for it before #%" PRIu64,
-			 f->prev.seq, f->cur.seq, f->cur.seq);
-	else
-		snprintf(w->fix, sizeof(w->fix),
-			 "add the edge: cuGraphAddDependencies from %s to %s, or name the one as a "
-			 "dependency where the other is added",
-			 k->prev, k->cur);
-}
-
 static void edge_order(const struct krt_facts *f, struct krt_words *w)
 {
 	snprintf(w->exists, sizeof(w->exists), "%s",
@@ -101,13 +78,22 @@ static void edge_order(const struct krt_facts *f, struct krt_words *w)
 
 void krt_words_wait(const struct krt_facts *f, struct krt_words *w)
 {
-	if (f->graph) {
-		edge_fix(f, w);
-		return;
-	}
-	snprintf(w->fix, sizeof(w->fix),
-		 "record an event on %s after #%" PRIu64 " and make %s wait for it before #%" PRIu64,
-		 f->prev.stream, f->prev.seq, f->cur.stream, f->cur.seq);
+	struct krt_missing m = {.kind = !f->graph	     ? KRT_EDGE_WAIT_KIND
+					: f->graph->captured ? KRT_EDGE_CAPTURED_KIND
+							     : KRT_EDGE_NODES_KIND,
+				.record_after = f->prev.seq,
+				.wait_before = f->cur.seq};
+
+	if (f->graph && f->graph->early)
+		snprintf(w->fix, sizeof(w->fix),
+			 "let %s wait (griddepcontrol.wait, cudaGridDependencySynchronize) before it "
+			 "touches these bytes, or make the edge a full one (launch #%" PRIu64
+			 " without programmatic stream serialization)",
+			 f->cur.api, f->cur.seq);
+	else if (f->graph)
+		krt_fix_sentence(&m, f->graph->prev, f->graph->cur, w->fix, sizeof(w->fix));
+	else
+		krt_fix_sentence(&m, f->prev.stream, f->cur.stream, w->fix, sizeof(w->fix));
 }
 
 void krt_words_order(const struct krt_facts *f, struct krt_words *w)
