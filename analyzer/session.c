@@ -472,6 +472,7 @@ static struct krt_engine *judge_again(void *user, unsigned process, const struct
 
 	cfg.process = process;
 	cfg.watch = NULL;
+	cfg.timeline = 0;
 	cfg.changes = c;
 	cfg.nchanges = n;
 	e = krt_engine_new(&cfg);
