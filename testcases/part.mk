@@ -283,13 +283,14 @@ $(O)/testcases/libs/caller.so: testcases/libs/caller.c $(O)/sim/libcublas.so.13
 # --- test programs: hazard/NAME.c, its twin NAME.fixed, clean/NAME.c; explain/RULE.c: as hazards
 # They are linked with the simulated driver and need not be made anew when it
 # changes.  A twin is built where the head comment has an EXPECT-FIXED line.
-PROG_HAZARDS := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/hazard/*.c testcases/explain/*.c))
+PROG_HAZARDS := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/hazard/*.c))
+PROG_EXPLAIN := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/explain/*.c))
 PROG_TWINS   := $(patsubst testcases/%.c,$(O)/testcases/%.fixed,$(sort \
 	$(shell grep -ls '^ \* EXPECT-FIXED:' testcases/hazard/*.c testcases/explain/*.c testcases/clean/*.c)))
 PROG_CLEAN   := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/clean/*.c))
 PROG_DEMO    := $(O)/testcases/demo/demo
 PROG_PLANTED := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/planted/*.c))
-PROGS := $(PROG_HAZARDS) $(PROG_CLEAN) $(PROG_DEMO) $(PROG_PLANTED)
+PROGS := $(PROG_HAZARDS) $(PROG_EXPLAIN) $(PROG_CLEAN) $(PROG_DEMO) $(PROG_PLANTED)
 # Exported names, so that stacks name functions without debug information.
 PROG_CC = $(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -rdynamic -pthread -MMD -MP
 ALL   += $(PROGS) $(PROG_TWINS) $(O)/testcases/runner
@@ -336,6 +337,12 @@ $(O)/random/launches: testcases/random/launches.c testcases/common/nvcc_kernels.
 
 random: $(O)/random/launches $(O)/krtsan $(O)/libkrtsan.so
 	$(Q)testcases/random/run.sh $(O)
+
+# What krtsan prints of every rule's example, word for word.
+TESTS += golden
+.PHONY: golden golden-update
+golden golden-update: $(PROG_EXPLAIN) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+	$(Q)testcases/golden/run.sh $(O) $(if $(findstring update,$@),--update)
 
 # The runner and the aggregator themselves.
 harness: $(PROG_PLANTED) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
