@@ -103,18 +103,35 @@ static const char *past_group(const char *s)
 	return s;
 }
 
+/* operator<, operator->, ...: brackets that open nothing; 0: no operator is named at s. */
+static size_t operator_at(const char *begin, const char *s, const char *end)
+{
+	static const char word[] = "operator";
+	size_t n = sizeof(word) - 1;
+
+	if ((s > begin && s[-1] != ':' && s[-1] != ' ') || (size_t)(end - s) < n ||
+	    strncmp(s, word, n))
+		return 0;
+	while (s + n < end && strchr("<>=-!&|+*/%^~", s[n]))
+		n++;
+	return n;
+}
+
 /* Without result and parameters: from *from on, the return value's length. */
 static size_t bare(const char *s, const char **from)
 {
 	const char *begin = s, *end = NULL;
 
-	for (const char *p = s; *p;) {
-		const char *past = strchr("(<{[", *p) ? past_group(p) : p + 1;
+	for (const char *p = s, *last = s + strlen(s); *p;) {
+		size_t op = operator_at(s, p, last);
+		const char *past = op			 ? p + op
+				   : strchr("(<{[", *p) ? past_group(p)
+							 : p + 1;
 
 		if (*p == '(' && strncmp(past, "::", 2))
 			end = p;
-		else if (*p == ' ' && !end)
-			begin = p + 1;
+		else if (*p == ' ' && !end && (p - s < 8 || strncmp(p - 8, "operator", 8)))
+			begin = p + 1; /* behind the result; operator bool has none */
 		p = past;
 	}
 	*from = begin;
@@ -242,33 +259,21 @@ static size_t unmarked(const char *s, size_t n)
 	return n;
 }
 
-/* The operator that a template's arguments would be taken for: operator<, operator->, ... */
-static size_t operator_at(const char *s, const char *end)
-{
-	static const char word[] = "operator";
-	size_t n = sizeof(word) - 1;
-
-	if ((size_t)(end - s) < n || strncmp(s, word, n))
-		return 0;
-	while (s + n < end && strchr("<>=-!&|+*/%^~", s[n]))
-		n++;
-	return n;
-}
-
 void krt_readable_plain(const char *readable, char out[KRT_SHORT_NAME])
 {
 	struct brief b = {.out = out};
-	const char *s, *end;
+	const char *s, *end, *begin;
 	size_t n = bare(readable, &s), k;
 	bool cut = false;
 
+	begin = s;
 	end = s + unmarked(s, n);
 	while (s < end) {
 		const char *past = strchr("(<{[", *s) ? past_group(s) : s + 1;
 
 		if (past > end)
 			past = end;
-		k = !b.len || out[b.len - 1] == ':' ? operator_at(s, end) : 0;
+		k = operator_at(begin, s, end);
 		if (k) {
 			past = s + k;
 			put(&b, s, k);

@@ -208,7 +208,8 @@ static bool annotation(const struct krt_frame *f)
 	       (!f->file || !strcmp(krt_base_name(f->file), "krtsan.h"));
 }
 
-/* cudaMalloc; cudaError cudaLaunchKernel<char>(...) of the C++ header; not what the user called so. */
+/* cudaMalloc; cudaError cudaLaunchKernel<char>(...) of the C++ header; not what the user called so.
+ */
 static bool runtime(const struct krt_frame *f, const char *function)
 {
 	if (f->file && !any(BY_FILE, KRT_FRAME_LIBRARY, f->file))

@@ -442,6 +442,13 @@ cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync
      $(O)/testcases/hazard/lib_gemm_fetched $(FAKE_LIBS)
 	$(Q)testcases/cli/run.sh $(O)
 
+# Names of frames and fingerprints, over ways to build, strip, move and run a program.
+TESTS += names
+DEPS += binutils dwz util-linux
+.PHONY: names
+names: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+	$(Q)python3 testcases/names/run.py $(O)
+
 # Progress on a terminal.
 TESTS += progress
 .PHONY: progress

@@ -1,0 +1,341 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Names of frames, and fingerprints, over ways to build, strip, move and run one program.
+
+run.py BUILD: builds the program of this folder in a scratch folder, runs it on the
+simulated driver and looks at the JSON report and the text.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+here = os.path.dirname(os.path.abspath(__file__))
+top = os.path.dirname(os.path.dirname(here))
+build = os.path.abspath(sys.argv[1])
+work = os.path.realpath(tempfile.mkdtemp(prefix="krtsan-names-"))
+passed = failed = 0
+env = {k: v for k, v in os.environ.items() if not k.startswith("KRTSAN_") and k != "LD_PRELOAD"}
+env["KRTSAN_OPTIONS"] = "session_dir=" + work
+
+
+def sh(*command, cwd=None):
+    subprocess.run(command, check=True, cwd=cwd, stdout=subprocess.DEVNULL)
+
+
+def compile_all(where, source=here, flags=("-g", "-O0"), link=()):
+    """app, libfetch.so and plugin.so of one folder of sources."""
+    os.makedirs(where)
+    common = [*flags, "-fPIC", "-Wl,--build-id", "-I" + os.path.join(top, "interposer"), "-I" + source]
+    cuda = ["-L" + os.path.join(build, "sim"), "-l:libcuda.so.1"]
+    plain = [f for f in common if f != "-g"]
+    sh("gcc", *plain, "-c", "-o", where + "/cudart.o", source + "/cudart.c")
+    sh("g++", *common, "-shared", "-o", where + "/libfetch.so", source + "/fetch.cc", where + "/cudart.o", *cuda)
+    sh("gcc", *common, "-shared", "-o", where + "/plugin.so", source + "/plugin.c", *cuda)
+    sh("gcc", *[f for f in common if f != "-fPIC" or not link], *link, "-o", where + "/app", source + "/app.c",
+       "-L" + where, "-lfetch", "-Wl,-rpath,$ORIGIN", "-ldl", *cuda)
+    os.remove(where + "/cudart.o")
+    return where
+
+
+class Run:
+    def __init__(self, where, *options, before=(), trace=False, then=None):
+        report = os.path.join(work, "report.json")
+        if os.path.exists(report):
+            os.remove(report)
+        last = [f"--report=json:{report}", *options]
+        app = [*before, where + "/app", where + "/plugin.so"]
+        krtsan = os.path.join(build, "krtsan")
+        if trace:
+            kept = os.path.join(work, "kept.krt")
+            shutil.rmtree(kept, ignore_errors=True)
+            if os.path.exists(kept):
+                os.remove(kept)
+            subprocess.run([krtsan, "record", "--sim", "-o", kept, "--", *app], env=env, cwd=work, capture_output=True)
+            if then:
+                then()
+            command = [krtsan, "analyze", *last, kept]
+        else:
+            command = [krtsan, "run", "--sim", *last, "--", *app]
+        p = subprocess.run(command, env=env, cwd=work, capture_output=True, text=True)
+        self.code, self.text = p.returncode, p.stderr
+        with open(report) as f:
+            self.json = json.load(f)
+        found = [f for f in self.json["findings"] if f["rule"] == "KRT-RACE-RAW"]
+        if len(self.json["findings"]) != 1 or not found:
+            raise AssertionError(f"findings: {[f['rule'] for f in self.json['findings']]}\n{self.text}")
+        self.finding = found[0]
+        self.id = self.finding["fingerprint"]
+
+    def frames(self, side):
+        return [f for f in self.finding[side]["stack"] if not f["internal"]]
+
+    def functions(self, side):
+        return [f["function"] for f in self.frames(side)]
+
+    def lead(self, side="current"):
+        """FILE:LINE FUNCTION of the first frame in the text."""
+        m = re.search(r"==   (?:after )?%s at (.*)" % {"current": "read", "previous": "write"}[side], self.text)
+        return m.group(1) if m else ""
+
+
+def check(name):
+    def run(body):
+        global passed, failed
+        try:
+            body()
+            passed += 1
+            print("ok names:", name, flush=True)
+        except Exception as e:  # whatever went wrong, the others run
+            failed += 1
+            print("not ok names:", name, flush=True)
+            print("  |", str(e).replace("\n", "\n  | "))
+    return run
+
+
+def want(condition, *what):
+    if not condition:
+        raise AssertionError(" ".join(str(w) for w in what))
+
+
+def line_of(source, text):
+    with open(os.path.join(here, source)) as f:
+        return 1 + next(i for i, l in enumerate(f) if text in l)
+
+
+POP = f"fetch.cc:{line_of('fetch.cc', 'cudaMemcpyAsync')}"
+STAGE = f"plugin.c:{line_of('plugin.c', 'cuMemcpyHtoDAsync')}"
+GROW = f"app.c:{line_of('app.c', 'return cuMemAlloc')}"
+
+
+def all_named(r):
+    """Both operations and the allocation, by the user's lines, through every module."""
+    want(r.lead().split()[0].endswith(POP), "read:", r.lead(), r.text)
+    want(r.lead("previous").split()[0].endswith(STAGE), "write:", r.lead("previous"), r.text)
+    want(f"device buffer allocated at {GROW} in grow (cuMemAlloc #" in r.finding["message"], r.finding["message"])
+    want(re.search(r"allocated by cuMemAlloc #\d+ at \S*" + re.escape(GROW) + " grow <- ", r.text), r.text)
+    want(f"SUMMARY: krtsan: error KRT-RACE-RAW {POP} in store::ring<char, 4096>::pop" in r.text, r.text)
+    want("symbols:" not in r.text, r.text)
+
+
+plain = compile_all(work + "/plain")
+
+
+@check("functions, lines, C++, a plugin that was closed")
+def _():
+    r = Run(plain)
+    all_named(r)
+    names = r.functions("current")
+    want(names[:2] == ["store::ring<char, 4096>::pop(unsigned long long, CUstream_st*)",
+                       "void store::drain<store::ring<char, 4096> >(store::ring<char, 4096>, unsigned long long, "
+                       "CUstream_st*)"], names)
+    want("main" in names and "fetch" in names, names)
+    want(any(n and "std::function" in n for n in names), "frames of headers stay in the JSON:", names)
+    want("std::" not in r.lead() and "<- ... <-" in r.lead(), "and not in the text:", r.lead())
+    want("start_main" not in r.lead() and "start_call_main" not in r.lead(), r.lead())
+    inner = [f["function"] for f in r.finding["current"]["stack"] if f["internal"]]
+    want("cudaMemcpyAsync" in inner and "__cudart1234" in inner, "a runtime linked statically is no user:", inner)
+
+
+@check("a stream is named with its handle once")
+def _():
+    r = Run(plain)
+    handle = re.search(r"\((0x[0-9a-f]+)\)", r.finding["current"]["stream"]).group(1)
+    want(r.text.count(handle) == 1, r.text)
+    want(re.search(r"on stream \d+ reads", r.finding["message"]), r.finding["message"])
+
+
+@check("inlined")
+def _():
+    r = Run(compile_all(work + "/inlined", flags=("-g", "-O2")))
+    all_named(r)
+    want(r.functions("previous")[:2] == ["stage", "upload"], r.functions("previous"))
+    want(r.frames("previous")[0]["pc"] == r.frames("previous")[1]["pc"], "one address")
+    want(r.functions("current")[0].startswith("store::ring<char, 4096>::pop"), r.functions("current"))
+
+
+@check("not position-independent")
+def _():
+    all_named(Run(compile_all(work + "/fixed", link=("-no-pie", "-fno-pie"))))
+
+
+def split(where, how):
+    """Debug information out of each module: how(module, debug file)."""
+    for m in ("app", "libfetch.so", "plugin.so"):
+        path = os.path.join(where, m)
+        sh("objcopy", "--only-keep-debug", path, path + ".debug")
+        sh("objcopy", "--strip-unneeded", path)
+        how(path)
+
+
+def build_id(path):
+    out = subprocess.run(["readelf", "-n", path], check=True, capture_output=True, text=True).stdout
+    return re.search(r"Build ID: ([0-9a-f]+)", out).group(1)
+
+
+@check("stripped, a debug file beside it")
+def _():
+    def link(path):
+        sh("objcopy", "--add-gnu-debuglink=" + path + ".debug", path)
+
+    where = shutil.copytree(plain, work + "/beside")
+    split(where, link)
+    all_named(Run(where))
+
+
+@check("stripped, debug files in .debug/")
+def _():
+    def link(path):
+        sh("objcopy", "--add-gnu-debuglink=" + path + ".debug", path)
+        folder = os.path.join(os.path.dirname(path), ".debug")
+        os.makedirs(folder, exist_ok=True)
+        os.rename(path + ".debug", os.path.join(folder, os.path.basename(path) + ".debug"))
+
+    where = shutil.copytree(plain, work + "/below")
+    split(where, link)
+    all_named(Run(where))
+
+
+def by_id(path, to=None):
+    ident = build_id(path)
+    folder = os.path.join(to or work + "/ids", ".build-id", ident[:2])
+    os.makedirs(folder, exist_ok=True)
+    os.rename(path + ".debug", os.path.join(folder, ident[2:] + ".debug"))
+
+
+stripped = shutil.copytree(plain, work + "/stripped")
+split(stripped, by_id)
+
+
+@check("stripped, debug files by build-id")
+def _():
+    all_named(Run(stripped, "--debug-path=" + work + "/ids"))
+
+
+@check("stripped, no debug files")
+def _():
+    r = Run(stripped)
+    want(r.lead().startswith("store::drain<store::ring<char, 4096> > (libfetch.so+0x"), "its exported name:", r.lead())
+    want(r.lead("previous").startswith("upload (plugin.so+0x"), r.lead("previous"))
+    want("symbols:" not in r.text, "nothing is missing that was there:", r.text)
+    want(r.id == Run(stripped).id, "another id the second time")
+
+
+@check("debug information shared between modules (dwz)")
+def _():
+    if not shutil.which("dwz"):
+        return print("# skipped: no dwz")
+    where = shutil.copytree(plain, work + "/shared")
+    modules = [os.path.join(where, m) for m in ("app", "libfetch.so", "plugin.so")]
+    sh("dwz", "-q", "-m", where + "/common.debug", "-M", "common.debug", *modules)
+    sections = subprocess.run(["readelf", "-SW", modules[0]], check=True, capture_output=True, text=True).stdout
+    want(".gnu_debugaltlink" in sections and os.path.exists(where + "/common.debug"), "dwz found nothing to share")
+    all_named(Run(where))
+
+
+@check("a file that was replaced is told of and not believed")
+def _():
+    where = shutil.copytree(plain, work + "/replaced")
+
+    def replace():
+        os.remove(where + "/plugin.so")
+        shutil.copy(where + "/libfetch.so", where + "/plugin.so")
+
+    r = Run(where, trace=True, then=replace)
+    want(f"symbols: {where}/plugin.so: is not the file that ran" in r.text, r.text)
+    want(r.lead("previous").startswith("plugin.so+0x"), r.lead("previous"))
+    want(r.lead().split()[0].endswith(POP), "the others keep their names:", r.lead())
+
+
+@check("a file that is gone is told of; its debug file serves")
+def _():
+    where = shutil.copytree(plain, work + "/gone")
+    r = Run(where, trace=True, then=lambda: os.remove(where + "/plugin.so"))
+    want(f"symbols: {where}/plugin.so: is not there any more" in r.text, r.text)
+    want(r.lead("previous").startswith("plugin.so+0x"), r.lead("previous"))
+    shutil.copy(plain + "/plugin.so", where + "/plugin.so")
+    r = Run(where, "--debug-path=/nonexistent:" + work + "/ids", trace=True,
+            then=lambda: os.remove(where + "/plugin.so"))
+    all_named(r)
+
+
+@check("paths relative to the root of the sources")
+def _():
+    r = Run(plain, "--source-root=" + os.path.dirname(here))
+    want(r.lead().startswith("names/" + POP + " "), r.lead())
+    want(os.path.isabs(r.frames("current")[0]["file"]), "JSON has the whole path")
+    r = Run(plain, "--source-root=" + here + "/")
+    want(r.lead().startswith(POP + " "), r.lead())
+
+
+# --- fingerprints ------------------------------------------------------------------
+
+base = Run(plain).id
+
+
+def same(r):
+    want(r.id == base, r.id, "is not", base, r.text)
+
+
+@check("id: a second run")
+def _():
+    same(Run(plain))
+
+
+@check("id: with and without random addresses")
+def _():
+    if subprocess.run(["setarch", "-R", "true"], capture_output=True).returncode:
+        return print("# skipped: setarch -R is not allowed here")
+    fixed = Run(plain, before=("setarch", "-R"))
+    same(fixed)
+
+
+@check("id: 20 lines more above, built elsewhere")
+def _():
+    moved = work + "/sources"
+    os.makedirs(moved)
+    for name in os.listdir(here):
+        if name.endswith((".c", ".cc", ".h")):
+            with open(os.path.join(here, name)) as f:
+                text = f.read()
+            with open(os.path.join(moved, name), "w") as f:
+                f.write("\n" * 20 + text)
+    r = Run(compile_all(work + "/moved", source=moved))
+    line = int(POP.split(":")[1]) + 20
+    want(f"fetch.cc:{line} " in r.lead(), r.lead())
+    same(r)
+
+
+@check("id: in another root, under another working directory")
+def _():
+    same(Run(shutil.copytree(plain, work + "/opt/app-2.1/lib")))
+
+
+@check("id: debug information elsewhere")
+def _():
+    same(Run(stripped, "--debug-path=" + work + "/ids"))
+
+
+@check("id: by way of a trace, its addresses those of another process")
+def _():
+    same(Run(plain, trace=True))
+
+
+@check("id: another function, another id")
+def _():
+    changed = work + "/changed"
+    shutil.copytree(here, changed)
+    with open(changed + "/fetch.cc") as f:
+        text = f.read()
+    with open(changed + "/fetch.cc", "w") as f:
+        f.write(text.replace("drain(", "empty("))
+    r = Run(compile_all(work + "/other", source=changed))
+    want(r.id != base, "the same id")
+
+
+shutil.rmtree(work)
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed else 0)
