@@ -31,6 +31,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#define LIBRARY "libkrtsan.so"
+
 /* --- session folders --------------------------------------------------------------- */
 
 static char *make_in(const char *base)
@@ -226,8 +228,8 @@ out:
 	return why;
 }
 
-/* LD_PRELOAD and friends: ours goes behind what is there. */
-static int append_path(const char *name, const char *value, bool first)
+/* Ours goes in front of what is there. */
+static int prepend_path(const char *name, const char *value)
 {
 	const char *old = getenv(name);
 	char *text;
@@ -235,27 +237,41 @@ static int append_path(const char *name, const char *value, bool first)
 
 	if (!old || !*old)
 		return setenv(name, value, 1);
-	if (asprintf(&text, "%s:%s", first ? value : old, first ? old : value) < 0)
+	if (asprintf(&text, "%s:%s", value, old) < 0)
 		return -1;
 	r = setenv(name, text, 1);
 	free(text);
 	return r;
 }
 
-/* Does LD_PRELOAD name the library already? */
-static bool preloaded(const char *library)
+/*
+ * LD_PRELOAD: the library goes behind what is there.  A copy of it that somebody
+ * named gives way: two would record the same calls, each its own version.
+ */
+static int preload(const char *library)
 {
-	const char *list = getenv("LD_PRELOAD");
-	size_t n = strlen(library);
+	const char *old = getenv("LD_PRELOAD");
+	char *text = malloc((old ? strlen(old) : 0) + strlen(library) + 2), *at = text;
+	int r;
 
-	while (list && *list) {
-		size_t k = strcspn(list, ": ");
+	if (!text)
+		return -1;
+	while (old && *old) {
+		size_t n = strcspn(old, ": ");
+		const char *name = memrchr(old, '/', n);
 
-		if (k == n && !memcmp(list, library, n))
-			return true;
-		list += k + strspn(list + k, ": ");
+		name = name ? name + 1 : old;
+		if (n && ((size_t)(old + n - name) != strlen(LIBRARY) || memcmp(name, LIBRARY, strlen(LIBRARY)))) {
+			memcpy(at, old, n);
+			at += n;
+			*at++ = ':';
+		}
+		old += n + (old[n] != 0);
 	}
-	return false;
+	strcpy(at, library);
+	r = setenv("LD_PRELOAD", text, 1);
+	free(text);
+	return r;
 }
 
 static int environment(const char *dir, const char *library, const char *sim, const char *torch,
@@ -263,11 +279,11 @@ static int environment(const char *dir, const char *library, const char *sim, co
 {
 	if (setenv("KRTSAN_SESSION", dir, 1) || setenv("KRTSAN_OPTIONS", options, 1))
 		return -1;
-	if (sim && append_path("LD_LIBRARY_PATH", sim, true))
+	if (sim && prepend_path("LD_LIBRARY_PATH", sim))
 		return -1;
-	if (torch && append_path("PYTHONPATH", torch, true))
+	if (torch && prepend_path("PYTHONPATH", torch))
 		return -1;
-	return preloaded(library) ? 0 : append_path("LD_PRELOAD", library, false);
+	return preload(library);
 }
 
 static const int passed_on[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };

@@ -140,6 +140,11 @@ t 'stdout is the program'"'"'s' 0 run -- printf 'a\0b\n'; stdout_is 'a\0b\n'
 t 'stdin is the program'"'"'s' 0 sh -c 'echo hello | "$1" run -- cat' - "$krtsan"; stdout_is 'hello\n'
 t 'preload of others stays first' 0 env LD_PRELOAD=libm.so.6 "$krtsan" run -- sh -c 'echo $LD_PRELOAD'
 prints "^libm.so.6:$build/libkrtsan.so$"
+cp "$build/libkrtsan.so" alone/
+t 'another copy of the library gives way' 0 env LD_PRELOAD="$work/alone/libkrtsan.so: libm.so.6 libkrtsan.so:./notlibkrtsan.so:" \
+	"$krtsan" run -- sh -c 'echo $LD_PRELOAD'
+prints "^libm.so.6:./notlibkrtsan.so:$build/libkrtsan.so$"
+rm alone/libkrtsan.so
 t 'a closed stderr' 0 sh -c '"$1" run -- true 2>&-' - "$krtsan"
 t 'a file limit below the report' 125 sh -c 'ulimit -f 1; exec "$1" run --report=json:long.json -- true' - "$krtsan"
 says 'report: long.json: cannot be written: File too large'

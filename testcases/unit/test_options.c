@@ -123,6 +123,29 @@ Test(options, who_said_so, .init = reset)
 		cr_expect_eq(o.source[i] != 0, i == KRT_OPTION_NR_exitcode || i == KRT_OPTION_NR_depth);
 }
 
+Test(options, any_text_is_survived, .init = reset)
+{
+	static const char *const piece[] = {
+		"=", ":", ",", " ", "\n", "'", "\"", "-", "_", "report", "kernels", "exitcode", "bound",
+		"show", "times", "66", "1G", "likely", "json:a", "\xff", "\t=", "fail_onn",
+	};
+	uint64_t seed = 1;
+
+	for (unsigned round = 0; round < 3000; round++) {
+		char text[256] = "", why[40] = "";
+		int r;
+
+		for (unsigned i = 0; i < 20; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			strcat(text, piece[(seed >> 33) % (sizeof piece / sizeof *piece)]);
+		}
+		r = krt_options_parse(&o, text, why, round % sizeof why);
+		cr_assert(r >= 0 && strlen(why) < sizeof why);
+		cr_assert(o.used <= sizeof o.pool && o.report.count <= KRT_OPTION_LIST_MAX);
+		cr_assert((r == 0) == !*why || round % sizeof why < 2, "%s: %d, %s", text, r, why);
+	}
+}
+
 static unsigned lines;
 static void count(const char *line)
 {
