@@ -16,7 +16,10 @@ static const struct krt_flag flags[] = {
 	{"to", "FORMAT[:PATH]", "what to write (default text); may be given again", .list = &to},
 	{NULL},
 };
-static const char *const obeyed[] = {"show", "color", "verbosity", NULL};
+static const char *const obeyed[] = {
+	"show", "color", "verbosity", "source_root", "fail_on", "require", "exitcode", "category",
+	"sarif_suppressed", NULL
+};
 static const struct krt_usage usage = {
 	.command = "report",
 	.args = "[options] REPORT.json",

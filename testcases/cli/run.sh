@@ -107,7 +107,10 @@ t 'run: hint' 125 run --fail-onn=error -- true; says 'did you mean --fail-on?'
 t 'run: no hint' 125 run --nosuch -- true; says '`krtsan run --help` lists them'
 t 'run: bad value' 125 run --fail-on=fatal -- true; says 'run: --fail-on=fatal: wants error|warning|note|never'
 t 'run: no program' 125 run --sim; says 'no program given'
-t 'run: unknown format' 125 run --report=pdf:x -- true; says 'unknown format, known are: text json perfetto'
+t 'run: unknown format' 125 run --report=pdf:x -- true; says 'unknown format, known are: text json'
+formats=$(sed -n 's/.*known are: //p' err)
+t 'run --help: all formats' 0 run --help
+for f in $formats; do prints "^  --report=.*[(, ]$f[,;]"; done
 t 'run: bad %' 125 run --report=json:%x -- true; says 'only %p'
 t 'run: help=1' 0 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:help=1" "$krtsan" run --sim -- "$tree" init clean
 says '^krtsan: exitcode=66  exit code'; count err '^krtsan: sim_seed=1 ' 1; says 'clean; analysis complete'
