@@ -46,6 +46,7 @@ enum instruction {
 struct layout {
 	uint16_t state_frame;  /* of the frame, or of what holds it ... */
 	uint16_t holder_frame; /* ... there */
+	uint16_t threads;      /* of an interpreter: its first thread state */
 	uint16_t state_thread; /* pthread_t */
 	uint16_t code, previous, instruction, owner, entry; /* of a frame */
 	uint16_t frame_size;				    /* covers these */
@@ -66,30 +67,48 @@ struct layout {
 /* a frame is an object ... */
 #define FRAME_OBJECT                                                                               \
 	OBJECT, .state_frame = 24, .holder_frame = NONE, .state_thread = 176, .code = 32,          \
-		.previous = 24, .owner = NONE, .entry = NONE, .frame_size = 112
+		.previous = 24, .owner = NONE, .entry = NONE, .frame_size = 112, .threads = 8
 #define CODE_OLD                                                                                   \
 	.file = 104, .name = 112, .first_line = 40, .lines = 120, .instructions = 48, .text = 48,  \
 	.text_wide = 72
 /* ... and later a part of a stack of its own */
 #define FRAME_PART                                                                                 \
 	OBJECT, .previous = 8, .code = 0, .instruction = 56, .owner = 70, .entry = NONE,           \
-		.frame_size = 72, .at = AT_POINTER
+		.frame_size = 72, .at = AT_POINTER, .threads = NONE
 #define CODE_NEW                                                                                   \
 	.file = 112, .name = 128, .first_line = 68, .lines = 136, .text = 40, .text_wide = 56,     \
 	.lines_kind = KRT_LINES_LOCATIONS
 
 static const struct layout layouts[MINOR_MAX - MINOR_MIN + 1] = {
 	/* 3.8 */
-	{FRAME_OBJECT, CODE_OLD, .instruction = 104, .at = AT_BYTES, .lines_kind = KRT_LINES_LNOTAB},
+	{FRAME_OBJECT, CODE_OLD, .instruction = 104, .at = AT_BYTES,
+	 .lines_kind = KRT_LINES_LNOTAB},
 	/* 3.9 */
-	{FRAME_OBJECT, CODE_OLD, .instruction = 104, .at = AT_BYTES, .lines_kind = KRT_LINES_LNOTAB},
+	{FRAME_OBJECT, CODE_OLD, .instruction = 104, .at = AT_BYTES,
+	 .lines_kind = KRT_LINES_LNOTAB},
 	/* 3.10 */
 	{FRAME_OBJECT, CODE_OLD, .instruction = 96, .at = AT_UNITS, .lines_kind = KRT_LINES_TABLE},
 	/* 3.11 */
-	{OBJECT, .state_frame = 56, .holder_frame = 8, .state_thread = 152, .code = 32,
-	 .previous = 48, .instruction = 56, .owner = 69, .entry = 68, .frame_size = 72, .file = 112,
-	 .name = 128, .first_line = 72, .lines = 136, .instructions = 184, .text = 48,
-	 .text_wide = 72, .at = AT_POINTER, .lines_kind = KRT_LINES_LOCATIONS},
+	{OBJECT,
+	 .threads = 16,
+	 .state_frame = 56,
+	 .holder_frame = 8,
+	 .state_thread = 152,
+	 .code = 32,
+	 .previous = 48,
+	 .instruction = 56,
+	 .owner = 69,
+	 .entry = 68,
+	 .frame_size = 72,
+	 .file = 112,
+	 .name = 128,
+	 .first_line = 72,
+	 .lines = 136,
+	 .instructions = 184,
+	 .text = 48,
+	 .text_wide = 72,
+	 .at = AT_POINTER,
+	 .lines_kind = KRT_LINES_LOCATIONS},
 	/* 3.12 */
 	{FRAME_PART, CODE_NEW, .state_frame = 56, .holder_frame = 0, .state_thread = 136,
 	 .instructions = 192},
@@ -161,10 +180,36 @@ static bool is_a(const struct python *py, uintptr_t object, uintptr_t type)
 
 /* ---- the thread's chain ---- */
 
+static bool innermost(const struct python *py, uintptr_t state, uintptr_t *frame, bool safe);
+
 /*
- * The state of the calling thread, 0: it has none.  Of one that runs a
- * subinterpreter without the GIL, up to 3.11, it is the one that it had first.
+ * Up to 3.11 a thread that runs a subinterpreter without the GIL still goes by
+ * the state that it had first.  That of the newest interpreter with frames of
+ * this thread is the one.  The lists may change meanwhile: nothing in them is
+ * believed but that a state is this thread's.
  */
+static uintptr_t newest_state(const struct python *py, uintptr_t mine)
+{
+	uintptr_t in = (uintptr_t)py->first_interpreter(), state, thread, frame;
+
+	for (unsigned i = 0; in && i < 64; i++) {
+		if (!read_word(in + py->l.threads, &state))
+			break;
+		for (unsigned k = 0; state && k < 1024; k++) {
+			if (read_word(state + py->l.state_thread, &thread) &&
+			    thread == (uintptr_t)pthread_self() &&
+			    innermost(py, state, &frame, true) && frame)
+				return state;
+			if (!read_word(state + 8, &state))
+				break;
+		}
+		if (!read_word(in, &in))
+			break;
+	}
+	return mine;
+}
+
+/* The state of the calling thread, 0: it has none. */
 static uintptr_t thread_state(const struct python *py, bool *held)
 {
 	uintptr_t mine = (uintptr_t)py->this_thread(), current = (uintptr_t)py->current(), thread;
@@ -172,13 +217,12 @@ static uintptr_t thread_state(const struct python *py, bool *held)
 	*held = current && (current == mine || py->minor >= 12);
 	if (*held)
 		return current;
-	if (current && mine && py->first_interpreter() != py->main_interpreter() &&
-	    read_word(current + py->l.state_thread, &thread) &&
-	    thread == (uintptr_t)pthread_self()) {
-		*held = true;
-		return current;
-	}
-	return mine;
+	if (krt_likely(py->minor >= 12 || !mine ||
+		       py->first_interpreter() == py->main_interpreter()))
+		return mine;
+	*held = current && read_word(current + py->l.state_thread, &thread) &&
+		thread == (uintptr_t)pthread_self();
+	return *held ? current : newest_state(py, mine);
 }
 
 struct frame {
@@ -214,7 +258,7 @@ static inline bool frame_read(const struct python *py, uintptr_t at, struct fram
 	return true;
 }
 
-static inline bool innermost(const struct python *py, uintptr_t state, uintptr_t *frame, bool safe)
+static bool innermost(const struct python *py, uintptr_t state, uintptr_t *frame, bool safe)
 {
 	uintptr_t at;
 

@@ -490,7 +490,12 @@ torch: $(O)/krtsan $(O)/libkrtsan.so $(TORCH_FILES) $(TORCH_PROGS)
 # --- Python frames in call stacks ---------------------------------------------------------
 TESTS += python
 .PHONY: python
-python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+ALL += $(O)/python/churn.so
+$(O)/python/churn.so: testcases/python/churn.c interposer/cuabi.h $(O)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -shared -o $@ $< -L$(O)/sim -l:libcuda.so.1
+python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so
 	$(Q)testcases/python/run.sh $(O)
 # --- end of Python frames -----------------------------------------------------------------
 

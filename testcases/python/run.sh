@@ -26,6 +26,8 @@ check() { if [ -z "$2" ]; then ok "$1"; else not_ok "$1" "$2" "$(tail -n 12 err)
 # krtsan OPTIONS... -- COMMAND
 krtsan() { timeout 60 "$build/krtsan" run --sim --report=json:r.json "$@" >out 2>err </dev/null; rc=$?; }
 show() { python3 show.py r.json | tr '\n' ';'; }
+# compare N: what differs, or is missing, of N stacks
+compare() { python3 compare.py r.json out >differs; grep -q "^$1 equal" differs && [ "$(wc -l <differs)" = 1 ] || tail -n 5 differs; }
 # line PROGRAM WORD: where it says so
 line() { grep -n "# $2\$" "$1.py" | cut -d: -f1; }
 
@@ -48,7 +50,22 @@ while read -r version python; do
 
 	krtsan -- "$python" race.py fixed
 	check "$version: with the wait it is silent" "$([ $rc = 0 ] && ! grep -q 'error\b.*(certain)' err || echo "exit code $rc")"
+
+	krtsan -- "$python" cases.py
+	check "$version: frames of every kind, as Python itself tells them" "$(compare 150)"
+
+	krtsan -- "$python" cases.py forked through_generator in_thread
+	check "$version: in a child made by fork" "$(compare 4)"
+
+	krtsan --stacks=leaf -- "$python" race.py
+	check "$version: stacks=leaf has the innermost alone" "$(python3 show.py r.json all | grep -v '^KRT\|^[a-z]* cu.py:[0-9]*:call$')"
+
+	krtsan -- "$python" ending.py "$build/python/churn.so"
+	check "$version: goes on while the interpreter ends" "$([ $rc = 0 ] && [ "$(cat out)" = ends ] || echo "exit code $rc, $(cat out)")"
 done <interpreters
+
+krtsan --pystacks=off -- python3 race.py
+check "pystacks=off: none" "$([ $rc = 66 ] || echo "exit code $rc"; python3 show.py r.json all | grep '\.py')"
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Driver calls while the interpreter shuts down: from exit handlers, from objects that end, and from daemon threads."""
+import atexit
+import ctypes
+import sys
+import threading
+import time
+
+import cu
+
+
+class Ended:
+    def __init__(self):
+        self.buf, self.s = cu.alloc(), cu.stream()
+        self.fill = cu.fill
+
+    def __del__(self):
+        self.fill(self.buf, self.s)
+
+
+def daemon(context):
+    cu.call("cuCtxSetCurrent", context)
+    lib.churn(cu.alloc(), cu.stream())
+
+
+cu.start()
+context = ctypes.c_void_p()
+cu.call("cuCtxGetCurrent", ctypes.byref(context))
+lib = ctypes.CDLL(sys.argv[1])
+for _ in range(3):
+    threading.Thread(target=daemon, args=(context,), daemon=True).start()
+sys.kept = Ended()
+cycle = [Ended()]
+cycle.append(cycle)
+atexit.register(lambda: cu.fill(cu.alloc(), cu.stream()))
+time.sleep(0.05)
+print("ends")
