@@ -291,7 +291,7 @@ static void init_level(struct parser *p, struct ptx_var *v, const struct dims *d
 
 static void initialiser(struct parser *p, struct ptx_var *v, const struct dims *d)
 {
-	uint32_t n;
+	uint32_t n, ends;
 
 	p->bytes.n = 0;
 	p->relocs.n = 0;
@@ -300,7 +300,7 @@ static void initialiser(struct parser *p, struct ptx_var *v, const struct dims *
 		/* Texture and sampler settings by name: nothing here asks for them. */
 		if (!pp_is_punct(p, '{'))
 			pp_fail(p, "expected '{' but found");
-		if (!ptx_lex_block(&p->lx))
+		if (!ptx_lex_block(&p->lx, &ends))
 			pp_fail_at(p, p->tok.line, "brace without an end", NULL, 0);
 		pp_next(p);
 		return;

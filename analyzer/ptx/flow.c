@@ -37,12 +37,16 @@ void *flow_keep(struct flow *fl, size_t size)
 void *flow_push(struct flow *fl, struct vec *v, size_t elem)
 {
 	if (v->n == v->cap) {
-		uint32_t cap = v->cap ? v->cap * 2 : 16;
-		void *p = flow_alloc(fl, cap * elem);
+		uint32_t cap = v->cap ? v->cap * 2 : 8;
+		size_t size = v->cap * elem;
+		void *p;
 
-		if (v->n)
-			memcpy(p, v->p, v->n * elem);
-		v->p = p;
+		if (!v->n || !ptx_arena_grow(&fl->tmp, v->p, size, cap * elem - size)) {
+			p = flow_alloc(fl, cap * elem);
+			if (v->n)
+				memcpy(p, v->p, v->n * elem);
+			v->p = p;
+		}
 		v->cap = cap;
 	}
 	return (char *)v->p + elem * v->n++;
@@ -98,7 +102,7 @@ static void add_piece(struct flow *fl, const struct ptx_func *f, struct pieces *
 static void operand_pieces(struct flow *fl, const struct ptx_func *f, struct pieces *pc,
 			   const struct ptx_inst *in, const struct ptx_operand *o)
 {
-	unsigned size = ptx_type_size(in->ntypes ? in->types[0] : PTX_NONE);
+	unsigned size = ptx_type_size(in->mn->ntypes ? in->mn->types[0] : PTX_NONE);
 
 	if (o->kind == PTX_O_VAR) {
 		add_piece(fl, f, pc, o->var, 0, 0);
@@ -116,6 +120,8 @@ static struct pieces *make_pieces(struct flow *fl, const struct ptx_func *f)
 	struct pieces *pc = flow_alloc(fl, sizeof(*pc));
 	uint32_t n = f->nparams + f->nrets + f->nvars;
 
+	bool any = !f->entry;
+
 	pc->nregs = f->nregs;
 	pc->head = flow_alloc(fl, n * sizeof(*pc->head));
 	memset(pc->head, 0xff, n * sizeof(*pc->head));
@@ -125,7 +131,10 @@ static struct pieces *make_pieces(struct flow *fl, const struct ptx_func *f)
 		for (uint32_t i = 0; i < f->nrets; i++)
 			add_piece(fl, f, pc, f->rets[i], 0, 0);
 	}
-	for (uint32_t i = 0; i < f->ninsts; i++)
+	/* A kernel's own parameters need none. */
+	for (uint32_t i = 0; i < f->nvars; i++)
+		any |= f->vars[i]->space == PTX_SPACE_PARAM;
+	for (uint32_t i = 0; i < f->ninsts && any; i++)
 		for (unsigned k = 0; k < f->insts[i].nops; k++)
 			operand_pieces(fl, f, pc, &f->insts[i], &f->insts[i].ops[k]);
 	return pc;
@@ -433,6 +442,11 @@ static void emit(struct flow *fl, struct instance *inst)
 		}
 	}
 	lead[f->ninsts] = true;
+	if (!fl->blocks.n) {
+		for (uint32_t i = 0; i <= f->ninsts; i++)
+			fl->blocks.cap += lead[i];
+		fl->blocks.p = flow_alloc(fl, fl->blocks.cap * sizeof(struct fblock));
+	}
 	for (uint32_t i = 0; i <= f->ninsts; i++)
 		if (lead[i])
 			at[i] = new_block(fl);

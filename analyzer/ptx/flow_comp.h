@@ -34,22 +34,27 @@ struct tests {
 	bool busy;
 };
 
+struct side {
+	uint32_t block;
+	bool neg, known;
+};
+
+struct sides {
+	uint32_t n, room;
+	struct side *e;
+};
+
 struct comp {
 	struct flow *fl;
 	struct graph *g;
 	struct vec ins;
 	struct memo memo;
 	struct tests *tests;
-	struct vec *control; /* per block: struct side */
+	struct sides *control; /* per block */
 	bool no_proofs;
 	uint32_t top;      /* a slot with P_TOP */
 	bool full;
 	uint32_t work;
-};
-
-struct side {
-	uint32_t block;
-	bool neg, known;
 };
 
 struct closure {

@@ -6,7 +6,7 @@
 #include "flow_comp.h"
 #include <string.h>
 
-#define MAX_INS	   6000u
+#define MAX_INS	   2000u
 #define MAX_SPLIT  8u
 #define MAX_GUARDS 16u
 
@@ -451,13 +451,11 @@ static void find_tests(struct comp *c)
 
 /* ---- proofs ---- */
 
-/* For every block the branches that decide whether it runs, each with its side. */
-static void control(struct comp *c)
+/* For every block the branches that decide whether it runs, each with its side; or their number. */
+static void sides(struct comp *c, bool count, uint32_t *total)
 {
 	const struct cfg *f = &c->g->cfg;
-	uint32_t total = 0;
 
-	c->control = flow_alloc(c->fl, f->n * sizeof(*c->control));
 	for (uint32_t r = 0; r < f->nrpo; r++) {
 		uint32_t d = f->rpo[r];
 		const struct fblock *fb = &VEC(c->fl->blocks, struct fblock)[d];
@@ -470,19 +468,43 @@ static void control(struct comp *c)
 
 			for (; x != f->n && x != f->ipdom[d] && f->ptin[x] != NONE;
 			     x = f->ipdom[x]) {
-				struct side *e = flow_push(c->fl, &c->control[x], sizeof(*e));
+				struct sides *to = &c->control[x];
 
-				e->block = d;
-				e->known = fb->cond != NONE && fb->nsucc <= 2;
-				e->neg = fb->nsucc == 1 ? !fb->cond_not
-							: (s == 0 ? fb->cond_not : !fb->cond_not);
-				if (++total > 40 * f->nrpo + 1000) {
-					c->no_proofs = true;
-					return;
+				if (count) {
+					to->room++;
+					if (++*total > 40 * f->nrpo + 1000)
+						return;
+					continue;
 				}
+				to->e[to->n++] = (struct side){
+					.block = d,
+					.known = fb->cond != NONE && fb->nsucc <= 2,
+					.neg = fb->nsucc == 1
+						       ? !fb->cond_not
+						       : (s == 0 ? fb->cond_not : !fb->cond_not),
+				};
 			}
 		}
 	}
+}
+
+static void control(struct comp *c)
+{
+	const struct cfg *f = &c->g->cfg;
+	uint32_t total = 0;
+	struct side *all;
+
+	c->control = flow_alloc(c->fl, f->n * sizeof(*c->control));
+	sides(c, true, &total);
+	c->no_proofs = total > 40 * f->nrpo + 1000;
+	if (c->no_proofs)
+		return;
+	all = flow_alloc(c->fl, total * sizeof(*all));
+	for (uint32_t i = 0; i < f->n; i++) {
+		c->control[i].e = all;
+		all += c->control[i].room;
+	}
+	sides(c, false, &total);
 }
 
 bool flow_depends(struct comp *c, uint32_t block, struct closure *cl)
@@ -494,10 +516,10 @@ bool flow_depends(struct comp *c, uint32_t block, struct closure *cl)
 		return false;
 	todo[n++] = block;
 	while (done < n) {
-		const struct vec *v = &c->control[todo[done++]];
+		const struct sides *v = &c->control[todo[done++]];
 
 		for (uint32_t i = 0; i < v->n; i++) {
-			const struct side e = VEC(*v, struct side)[i];
+			const struct side e = v->e[i];
 			uint32_t k;
 
 			if (!e.known)
@@ -776,8 +798,9 @@ void flow_ranges(struct flow *fl)
 	struct guards *guards = NULL;
 	struct exact *x = NULL;
 	uint32_t block = NONE, nlist = 0;
+	uint8_t *told = flow_alloc(fl, fl->sets.n); /* kinds that are whole, per set of bases */
 	struct prog *p;
-	bool odd = fl->broken || !flow_graph(fl, g);
+	bool odd = fl->broken || fl->naccs > FLOW_MAX_ACCS || !flow_graph(fl, g);
 
 	if (odd)
 		info->flags |= KRT_FLOW_NO_RANGES;
@@ -797,11 +820,16 @@ void flow_ranges(struct flow *fl)
 		struct pacc *pa, base = { .addr = NO_SLOT, .width = a->width, .kind = a->kind };
 		uint32_t ctx;
 
+		bool unknown = odd || g->acc_node[i] == NONE || !a->width || c.full;
+
 		base.site = site_of(info, a);
+		if (unknown && !base.site && told[a->set] & a->kind)
+			continue;
 		bases(&c, a->set, &base);
 		if (!base.nslots && !base.nglobals)
 			continue; /* info.any and slot.through say it */
-		if (odd || g->acc_node[i] == NONE || !a->width || c.full) {
+		if (unknown) {
+			told[a->set] |= base.site ? 0 : a->kind;
 			*(struct pacc *)flow_push(fl, &accs, sizeof(*pa)) = base;
 			continue;
 		}

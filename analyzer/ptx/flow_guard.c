@@ -45,11 +45,11 @@ static bool data_leaves(const struct guards *s, uint32_t block)
 
 static bool data_leads_to(const struct guards *s, uint32_t block)
 {
-	const struct vec *v = &s->c->control[block];
+	const struct sides *v = &s->c->control[block];
 	bool d = s->c->g->cfg.ptin[block] == NONE;
 
 	for (uint32_t i = 0; i < v->n && !d; i++) {
-		uint32_t b = VEC(*v, struct side)[i].block;
+		uint32_t b = v->e[i].block;
 
 		d = s->data[b] || data_leaves(s, b);
 	}
@@ -215,10 +215,10 @@ bool flow_unfollowed(const struct guards *s, uint32_t block, uint32_t pred, uint
 	found = pred != NONE && !followed(s, pred, false, addr);
 	todo[n++] = block;
 	for (uint32_t done = 0; done < n; done++) {
-		const struct vec *v = &c->control[todo[done]];
+		const struct sides *v = &c->control[todo[done]];
 
 		for (uint32_t i = 0; i < v->n; i++) {
-			const struct side e = VEC(*v, struct side)[i];
+			const struct side e = v->e[i];
 			uint32_t cond = c->g->cond[e.block], k;
 			bool test = false;
 

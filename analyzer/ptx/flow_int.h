@@ -18,6 +18,12 @@
 #include <setjmp.h>
 
 #define NONE UINT32_MAX
+/*
+ * So many of a kernel's accesses have ranges: about as many as a launch has time for.
+ * What is said of the others is whole; of far more it is said of all.
+ */
+#define FLOW_ACCS     512u
+#define FLOW_MAX_ACCS (4 * FLOW_ACCS)
 
 struct vec {
 	void *p;
@@ -102,6 +108,7 @@ struct site {
 
 struct set {
 	uint32_t n;
+	bool param;        /* a BASE_PARAM is among them */
 	uint16_t *id;      /* ascending indices of bases */
 };
 
@@ -133,11 +140,14 @@ struct flow {
 
 	struct vec fops, blocks, instances, detached;
 	uint32_t nregs;
-	struct vec accs;   /* struct acc */
+	struct vec accs;   /* struct acc; behind FLOW_ACCS of those that say the same one or a few */
+	uint32_t naccs;    /* all of them */
 	struct vec bases, sets, globals, sites;
 	uint32_t *set_hash, nset_hash;
 	uint32_t memo_a[4096], memo_b[4096], memo_r[4096];
 	uint32_t *prov;    /* per register: a set */
+	bool *asked;       /* per register: its set was used in this round */
+	bool escaped_asked, again; /* a set grew that was used before */
 	uint8_t *load_role; /* per base that was loaded: done behind it */
 	uint32_t escaped;  /* set of what was stored to memory */
 	uint32_t flags;
@@ -171,6 +181,12 @@ static inline bool flow_is_entry_param(const struct flow *fl, const struct ptx_v
 {
 	return v->func == fl->entry && v->index < fl->entry->nparams &&
 	       fl->entry->params[v->index] == v;
+}
+
+/* Does it name a parameter, the kernel's or a call's? */
+static inline bool flow_param_space(const struct ptx_inst *in)
+{
+	return ptx_space_base(ptx_inst_space(in)) == PTX_SPACE_PARAM;
 }
 
 /* flow_ssa.c, flow_eval.c */

@@ -59,6 +59,8 @@ static uint32_t intern(struct flow *fl, const uint16_t *id, uint32_t n)
 	s->id = flow_alloc(fl, n * sizeof(*id));
 	if (n)
 		memcpy(s->id, id, n * sizeof(*id));
+	for (uint32_t i = 0; i < n; i++)
+		s->param |= VEC(fl->bases, struct base)[id[i]].kind == BASE_PARAM;
 	fl->set_hash[at] = fl->sets.n;
 	return fl->sets.n - 1;
 }
@@ -153,9 +155,24 @@ static uint32_t slot_set(struct flow *fl, uint32_t param, int64_t off, unsigned 
 
 /* ---- the transfer of one instruction ---- */
 
-static bool is_param_space(const struct ptx_inst *in)
+static uint32_t prov_of(struct flow *fl, uint32_t reg)
 {
-	return in->nspaces && ptx_space_base((enum ptx_space)in->spaces[0]) == PTX_SPACE_PARAM;
+	fl->asked[reg] = true;
+	return fl->prov[reg];
+}
+
+static void escape(struct flow *fl, uint32_t set)
+{
+	uint32_t s = flow_set_union(fl, fl->escaped, set);
+
+	fl->again |= s != fl->escaped && fl->escaped_asked;
+	fl->escaped = s;
+}
+
+static uint32_t escaped(struct flow *fl)
+{
+	fl->escaped_asked = true;
+	return fl->escaped;
 }
 
 /* The address of a variable. */
@@ -176,7 +193,7 @@ static uint32_t var_set(struct flow *fl, const struct instance *inst, const stru
 		(void)flow_piece(inst, v, 0, 0, &all);
 		/* Its address is taken: what it holds may come back from any load. */
 		if (all != NONE)
-			fl->escaped = flow_set_union(fl, fl->escaped, fl->prov[all]);
+			escape(fl, prov_of(fl, all));
 		return one(fl, BASE_NONE, 0, 0);
 	default:
 		return one(fl, BASE_NONE, 0, 0);
@@ -189,7 +206,7 @@ static uint32_t value_set(struct flow *fl, const struct instance *inst, const st
 
 	switch ((enum ptx_operand_kind)o->kind) {
 	case PTX_O_REG:
-		return fl->prov[inst->base + o->reg];
+		return prov_of(fl, inst->base + o->reg);
 	case PTX_O_VAR:
 		return var_set(fl, inst, o->var, o->imm);
 	case PTX_O_SREG:
@@ -213,11 +230,8 @@ static uint32_t moved(struct flow *fl, uint32_t set, bool known, int64_t imm)
 {
 	uint32_t r = 0;
 	struct set s = VEC(fl->sets, struct set)[set];
-	bool has = false;
 
-	for (uint32_t i = 0; i < s.n; i++)
-		has |= VEC(fl->bases, struct base)[s.id[i]].kind == BASE_PARAM;
-	if (!has || (known && !imm))
+	if (!s.param || (known && !imm))
 		return set;
 	for (uint32_t i = 0; i < s.n; i++) {
 		struct base b = VEC(fl->bases, struct base)[s.id[i]];
@@ -297,7 +311,7 @@ static uint32_t loaded(struct flow *fl, uint32_t set, enum ptx_space space, unsi
 	for (uint32_t i = 0; i < s.n; i++)
 		written |= VEC(fl->bases, struct base)[s.id[i]].kind != BASE_PARAM;
 	if (written && space != PTX_SPACE_PARAM && space != PTX_SPACE_CONST)
-		r = fl->escaped;
+		r = escaped(fl);
 	if (space == PTX_SPACE_SHARED || space == PTX_SPACE_LOCAL)
 		return r;
 	if (!s.n)
@@ -334,54 +348,38 @@ static uint32_t loaded(struct flow *fl, uint32_t set, enum ptx_space space, unsi
 	return r;
 }
 
-static bool add_to(struct flow *fl, uint32_t reg, uint32_t set)
+static void add_to(struct flow *fl, uint32_t reg, uint32_t set)
 {
 	uint32_t s = flow_set_union(fl, fl->prov[reg], set);
 
-	if (s == fl->prov[reg])
-		return false;
+	fl->again |= s != fl->prov[reg] && fl->asked[reg];
 	fl->prov[reg] = s;
-	return true;
 }
 
-static bool to_operand(struct flow *fl, const struct instance *inst, const struct ptx_operand *o,
+static void to_operand(struct flow *fl, const struct instance *inst, const struct ptx_operand *o,
 		       uint32_t set)
 {
-	bool changed = false;
-
 	if (o->kind == PTX_O_REG)
-		return add_to(fl, inst->base + o->reg, set);
+		add_to(fl, inst->base + o->reg, set);
 	if (o->kind == PTX_O_VEC || o->kind == PTX_O_PAIR || o->kind == PTX_O_LIST)
 		for (unsigned i = 0; i < o->n; i++)
-			changed |= to_operand(fl, inst, &o->elem[i], set);
-	return changed;
+			to_operand(fl, inst, &o->elem[i], set);
 }
 
-static bool all_operands(struct flow *fl, const struct instance *inst, const struct ptx_operand *o,
+static void all_operands(struct flow *fl, const struct instance *inst, const struct ptx_operand *o,
 			 uint32_t set)
 {
-	bool changed = to_operand(fl, inst, o, set);
-
+	to_operand(fl, inst, o, set);
 	if (o->kind == PTX_O_ADDR)
 		for (unsigned i = 0; i < o->n; i++)
-			changed |= all_operands(fl, inst, &o->elem[i], set);
-	return changed;
-}
-
-static bool escape(struct flow *fl, uint32_t set)
-{
-	uint32_t s = flow_set_union(fl, fl->escaped, set);
-
-	if (s == fl->escaped)
-		return false;
-	fl->escaped = s;
-	return true;
+			all_operands(fl, inst, &o->elem[i], set);
 }
 
 static bool may_hold_pointer(const struct ptx_inst *in)
 {
-	unsigned bits = in->ntypes ? ptx_type_bits((enum ptx_type)in->types[0]) : 64;
-	enum ptx_kind k = in->ntypes ? ptx_type_kind((enum ptx_type)in->types[0]) : PTX_KIND_BITS;
+	unsigned bits = in->mn->ntypes ? ptx_type_bits((enum ptx_type)in->mn->types[0]) : 64;
+	enum ptx_kind k =
+		in->mn->ntypes ? ptx_type_kind((enum ptx_type)in->mn->types[0]) : PTX_KIND_BITS;
 
 	return bits >= 32 && k != PTX_KIND_FLOAT && k != PTX_KIND_PACKED;
 }
@@ -394,7 +392,7 @@ static bool halves(const struct flow *fl, const struct ptx_inst *in, uint32_t se
 {
 	const struct set *s = &VEC(fl->sets, struct set)[set];
 
-	if (!in->ntypes || ptx_type_size((enum ptx_type)in->types[0]) != 4 || !s->n)
+	if (!in->mn->ntypes || ptx_type_size((enum ptx_type)in->mn->types[0]) != 4 || !s->n)
 		return false;
 	for (uint32_t i = 0; i < s->n; i++) {
 		enum base_kind k = VEC(fl->bases, struct base)[s->id[i]].kind;
@@ -406,17 +404,16 @@ static bool halves(const struct flow *fl, const struct ptx_inst *in, uint32_t se
 }
 
 /* ld and st of parameters: the kernel's, or those of calls. */
-static bool param_access(struct flow *fl, const struct fop *o, bool load)
+static void param_access(struct flow *fl, const struct fop *o, bool load)
 {
 	const struct ptx_inst *in = o->in;
 	const struct instance *inst = o->inst;
 	const struct ptx_operand *addr = &in->ops[load ? 1 : 0], *val = &in->ops[load ? 0 : 1];
-	unsigned size = ptx_type_size(in->ntypes ? (enum ptx_type)in->types[0] : PTX_NONE);
+	unsigned size = ptx_type_size(ptx_inst_type(in));
 	unsigned n = val->kind == PTX_O_VEC ? val->n : 1;
-	bool changed = false;
 
 	if (addr->kind != PTX_O_ADDR || !addr->n)
-		return false;
+		return;
 	if (size == 16 && n == 1) { /* .b128: two words */
 		size = 8;
 		n = 2;
@@ -433,23 +430,22 @@ static bool param_access(struct flow *fl, const struct fop *o, bool load)
 				uint32_t from = piece != NONE ? piece : all;
 
 				if (from != NONE)
-					changed |= to_operand(fl, inst, v, fl->prov[from]);
+					to_operand(fl, inst, v, prov_of(fl, from));
 				continue;
 			}
 			if (piece != NONE)
-				changed |= add_to(fl, piece, value_set(fl, inst, v));
+				add_to(fl, piece, value_set(fl, inst, v));
 			if (all != NONE)
-				changed |= add_to(fl, all, value_set(fl, inst, v));
+				add_to(fl, all, value_set(fl, inst, v));
 			continue;
 		}
 		if (load)
-			changed |= to_operand(fl, inst, v,
-					      loaded(fl, address_set(fl, inst, addr),
-						     PTX_SPACE_PARAM, i, size, &no_site));
+			to_operand(fl, inst, v,
+				   loaded(fl, address_set(fl, inst, addr), PTX_SPACE_PARAM, i, size,
+					  &no_site));
 		else
-			changed |= escape(fl, value_set(fl, inst, v));
+			escape(fl, value_set(fl, inst, v));
 	}
-	return changed;
 }
 
 static uint32_t sources(struct flow *fl, const struct fop *o, unsigned from)
@@ -461,38 +457,42 @@ static uint32_t sources(struct flow *fl, const struct fop *o, unsigned from)
 	return s;
 }
 
-static bool transfer(struct flow *fl, const struct fop *o)
+static void transfer(struct flow *fl, const struct fop *o)
 {
 	const struct ptx_inst *in = o->in;
 	const struct instance *inst = o->inst;
 	enum ptx_space space;
-	bool changed = false;
 	unsigned size, n;
 	uint32_t s = 0;
 
-	if (o->kind != FOP_INST)
-		return add_to(fl, o->dst,
-			      o->src != NONE ? fl->prov[o->src] : one(fl, BASE_UNKNOWN, 0, 0));
+	if (o->kind != FOP_INST) {
+		add_to(fl, o->dst,
+		       o->src != NONE ? prov_of(fl, o->src) : one(fl, BASE_UNKNOWN, 0, 0));
+		return;
+	}
 	if (!in->nops)
-		return false;
+		return;
 	space = ptx_space_base(ptx_inst_space(in));
 	switch ((enum ptx_op)in->op) {
 	case PTX_OP_UNKNOWN:
 		for (unsigned i = 0; i < in->nops; i++)
-			changed |= all_operands(fl, inst, &in->ops[i], one(fl, BASE_UNKNOWN, 0, 0));
-		return changed;
+			all_operands(fl, inst, &in->ops[i], one(fl, BASE_UNKNOWN, 0, 0));
+		return;
 	case PTX_OP_CALL:
-		return escape(fl, value_set(fl, inst, &in->ops[2]));
+		escape(fl, value_set(fl, inst, &in->ops[2]));
+		return;
 	case PTX_OP_LD:
 	case PTX_OP_LDU:
 		if (in->nops < 2)
-			return false;
-		if (is_param_space(in))
-			return param_access(fl, o, true);
+			return;
+		if (flow_param_space(in)) {
+			param_access(fl, o, true);
+			return;
+		}
 		if (!may_hold_pointer(in))
-			return false;
+			return;
 		s = address_set(fl, inst, &in->ops[1]);
-		size = ptx_type_size((enum ptx_type)in->types[0]);
+		size = ptx_type_size((enum ptx_type)in->mn->types[0]);
 		n = in->ops[0].kind == PTX_O_VEC ? in->ops[0].n : 1;
 		for (unsigned i = 0; i < n; i++) {
 			struct site at = {.fop = (uint32_t)(o - VEC(fl->fops, struct fop))};
@@ -502,43 +502,47 @@ static bool transfer(struct flow *fl, const struct fop *o)
 				at.word = (uint8_t)(i * size / 8);
 				at.words = (uint8_t)(n * size / 8);
 			}
-			changed |= to_operand(fl, inst,
-					      in->ops[0].kind == PTX_O_VEC ? &in->ops[0].elem[i]
-									   : &in->ops[0],
-					      loaded(fl, s, space, i, size, &at));
+			to_operand(fl, inst,
+				   in->ops[0].kind == PTX_O_VEC ? &in->ops[0].elem[i] : &in->ops[0],
+				   loaded(fl, s, space, i, size, &at));
 		}
-		return changed;
+		return;
 	case PTX_OP_ST:
 		if (in->nops < 2)
-			return false;
-		if (is_param_space(in))
-			return param_access(fl, o, false);
+			return;
+		if (flow_param_space(in)) {
+			param_access(fl, o, false);
+			return;
+		}
 		if (!may_hold_pointer(in) || halves(fl, in, address_set(fl, inst, &in->ops[0])))
-			return false;
-		return escape(fl, without(fl, value_set(fl, inst, &in->ops[1]), 0));
+			return;
+		escape(fl, without(fl, value_set(fl, inst, &in->ops[1]), 0));
+		return;
 	case PTX_OP_ATOM:
 		if (in->nops < 3 || !may_hold_pointer(in))
-			return false;
-		changed = escape(fl, sources(fl, o, 2));
-		return to_operand(fl, inst, &in->ops[0],
-				  loaded(fl, address_set(fl, inst, &in->ops[1]), space, 0, 8, &no_site)) ||
-		       changed;
+			return;
+		escape(fl, sources(fl, o, 2));
+		to_operand(fl, inst, &in->ops[0],
+			   loaded(fl, address_set(fl, inst, &in->ops[1]), space, 0, 8, &no_site));
+		return;
 	case PTX_OP_RED:
 	case PTX_OP_ST_ASYNC:
 	case PTX_OP_RED_ASYNC:
 	case PTX_OP_MULTIMEM_ST:
 	case PTX_OP_MULTIMEM_RED:
-		return escape(fl, sources(fl, o, 1));
+		escape(fl, sources(fl, o, 1));
+		return;
 	case PTX_OP_CP_ASYNC:
 	case PTX_OP_CP_ASYNC_BULK:
 		if (in->nops < 2)
-			return false;
-		return escape(fl, loaded(fl, address_set(fl, inst, &in->ops[1]), PTX_SPACE_NONE, 0,
-					 8, &no_site));
+			return;
+		escape(fl, loaded(fl, address_set(fl, inst, &in->ops[1]), PTX_SPACE_NONE, 0, 8,
+				  &no_site));
+		return;
 	case PTX_OP_ADD:
 	case PTX_OP_ADDC:
 		if (in->nops < 3)
-			return false;
+			return;
 		s = value_set(fl, inst, &in->ops[1]);
 		if (in->ops[2].kind == PTX_O_INT)
 			s = moved(fl, s, true, in->ops[2].imm);
@@ -549,7 +553,7 @@ static bool transfer(struct flow *fl, const struct fop *o)
 	case PTX_OP_SUB:
 	case PTX_OP_SUBC:
 		if (in->nops < 3)
-			return false;
+			return;
 		s = moved(fl, value_set(fl, inst, &in->ops[1]), in->ops[2].kind == PTX_O_INT,
 			  (int64_t)-(uint64_t)in->ops[2].imm);
 		break;
@@ -557,15 +561,15 @@ static bool transfer(struct flow *fl, const struct fop *o)
 	case PTX_OP_MAD24:
 	case PTX_OP_MADC:
 		if (in->nops < 4)
-			return false;
+			return;
 		s = moved(fl, value_set(fl, inst, &in->ops[3]), false, 0);
 		break;
 	case PTX_OP_CVT:
-		if (in->ntypes < 2 || in->nops < 2)
-			return false;
+		if (in->mn->ntypes < 2 || in->nops < 2)
+			return;
 		s = moved(fl, value_set(fl, inst, &in->ops[1]), true, 0);
-		if (ptx_type_bits((enum ptx_type)in->types[1]) <
-		    ptx_type_bits((enum ptx_type)in->types[0]))
+		if (ptx_type_bits((enum ptx_type)in->mn->types[1]) <
+		    ptx_type_bits((enum ptx_type)in->mn->types[0]))
 			s = only_none(fl, s);
 		break;
 	case PTX_OP_MOV:
@@ -579,7 +583,7 @@ static bool transfer(struct flow *fl, const struct fop *o)
 		break;
 	case PTX_OP_CVTA:
 		s = sources(fl, o, 1);
-		if (in->nspaces && (space == PTX_SPACE_SHARED || space == PTX_SPACE_LOCAL))
+		if (in->mn->nspaces && (space == PTX_SPACE_SHARED || space == PTX_SPACE_LOCAL))
 			s = flow_set_union(fl, s, one(fl, BASE_NONE, 0, 0));
 		break;
 	case PTX_OP_MAPA:
@@ -598,31 +602,29 @@ static bool transfer(struct flow *fl, const struct fop *o)
 		s = moved(fl, sources(fl, o, 1), false, 0);
 		break;
 	default:
-		return false;
+		return;
 	}
-	return to_operand(fl, inst, &in->ops[0], s);
+	to_operand(fl, inst, &in->ops[0], s);
 }
 
 void flow_provenance(struct flow *fl)
 {
 	const struct fop *ops = VEC(fl->fops, struct fop);
-	bool changed = true;
 	uint32_t rounds = 0;
 
 	fl->prov = flow_alloc(fl, (fl->nregs + 1) * sizeof(*fl->prov));
+	fl->asked = flow_alloc(fl, fl->nregs + 1);
 	(void)intern(fl, NULL, 0); /* set 0: empty */
 	fl->escaped = 0;
-	while (changed) {
-		uint32_t before = fl->escaped;
-
+	do {
 		/* Sets only grow; a program that takes this long is no compiler's. */
 		if (++rounds > MAX_ROUNDS)
 			longjmp(fl->out, KRT_FLOW_NO_MEMORY);
-		changed = false;
+		fl->again = fl->escaped_asked = false;
+		memset(fl->asked, 0, fl->nregs);
 		for (uint32_t i = 0; i < fl->fops.n; i++)
-			changed |= transfer(fl, &ops[i]);
-		changed |= fl->escaped != before;
-	}
+			transfer(fl, &ops[i]);
+	} while (fl->again);
 }
 
 /* ---- roles ---- */
@@ -726,6 +728,23 @@ struct roles {
 	uint32_t fop;
 };
 
+/* Behind those that have ranges: is the same said already?  Each that loads pointers counts. */
+static bool said(const struct roles *r, uint32_t set, unsigned kind)
+{
+	const struct flow *fl = r->fl;
+	const struct acc *a = VEC(fl->accs, struct acc);
+
+	if (fl->accs.n < FLOW_ACCS)
+		return false;
+	for (uint32_t i = 0; i < fl->sites.n; i++)
+		if (VEC(fl->sites, struct site)[i].fop == r->fop)
+			return false;
+	for (uint32_t i = fl->accs.n; i-- > FLOW_ACCS && i + 8 >= fl->accs.n;)
+		if (a[i].set == set && a[i].kind == kind)
+			return true;
+	return false;
+}
+
 static struct acc *access(struct roles *r, const struct fop *o, const struct ptx_operand *addr,
 			  enum ptx_space space, unsigned kind, uint32_t width, bool exact)
 {
@@ -751,6 +770,9 @@ static struct acc *access(struct roles *r, const struct fop *o, const struct ptx
 	if (s->n && !outside)
 		return NULL;
 	add_role(fl, r->slot_of, &r->slots, set, kind, false);
+	fl->naccs++;
+	if (said(r, set, kind))
+		return NULL;
 	a = flow_push(fl, &fl->accs, sizeof(*a));
 	*a = (struct acc){.fop = r->fop,
 			  .addr = addr,
@@ -774,7 +796,7 @@ static void object(struct roles *r, const struct fop *o)
 	uint32_t set = 0;
 
 	/* of an instruction that makes no sense the bases were not counted */
-	if (at && !is_param_space(in))
+	if (at && !flow_param_space(in))
 		set = address_set(fl, o->inst, at);
 	s = &VEC(fl->sets, struct set)[set];
 	if (!s->n || in->odd)
@@ -824,7 +846,7 @@ static void inst_roles(struct roles *r, const struct fop *o)
 	struct flow *fl = r->fl;
 	const struct ptx_inst *in = o->in;
 	enum ptx_space space = ptx_inst_space(in);
-	uint32_t width = ptx_type_size(in->ntypes ? (enum ptx_type)in->types[0] : PTX_NONE) * in->vec;
+	uint32_t width = ptx_type_size(ptx_inst_type(in)) * in->vec;
 	const struct ptx_operand *a, *b;
 	unsigned kind;
 
@@ -873,7 +895,8 @@ static void inst_roles(struct roles *r, const struct fop *o)
 		/* A map made on the device: what it describes is not known. */
 		fl->any |= KRT_FLOW_READ | KRT_FLOW_WRITE;
 		access(r, o, bracket(in, 0),
-		       in->nspaces > 1 ? (enum ptx_space)in->spaces[in->nspaces - 1] : space,
+		       in->mn->nspaces > 1 ? (enum ptx_space)in->mn->spaces[in->mn->nspaces - 1]
+					   : space,
 		       KRT_FLOW_WRITE, 128, false);
 		return;
 	case PTX_OP_LDMATRIX:
@@ -911,9 +934,10 @@ static void inst_roles(struct roles *r, const struct fop *o)
 	}
 	case PTX_MEM_COPY:
 	case PTX_MEM_COPY_RED: {
-		enum ptx_space dst = in->nspaces ? (enum ptx_space)in->spaces[0] : PTX_SPACE_NONE;
+		enum ptx_space dst =
+			in->mn->nspaces ? (enum ptx_space)in->mn->spaces[0] : PTX_SPACE_NONE;
 		enum ptx_space src =
-			in->nspaces > 1 ? (enum ptx_space)in->spaces[1] : PTX_SPACE_NONE;
+			in->mn->nspaces > 1 ? (enum ptx_space)in->mn->spaces[1] : PTX_SPACE_NONE;
 		unsigned nops = in->nops - ptx_inst_has(in, PTX_M_L2_CACHE_HINT);
 		struct acc *copy;
 		bool known = in->op == PTX_OP_CP_ASYNC && in->nops >= 3 &&
@@ -969,6 +993,8 @@ static void find_spins(struct flow *fl)
 			const struct ptx_inst *in = &f->insts[k];
 			uint32_t to;
 
+			if (in->op != PTX_OP_LD && in->op != PTX_OP_ATOM && in->op != PTX_OP_BRA)
+				continue;
 			if (elsewhere(ptx_inst_space(in)))
 				continue;
 			if ((in->op == PTX_OP_LD && (ptx_inst_has(in, PTX_M_VOLATILE) ||
@@ -1033,7 +1059,8 @@ void flow_roles(struct flow *fl)
 	for (r.fop = 0; r.fop < fl->fops.n; r.fop++) {
 		const struct fop *o = &VEC(fl->fops, struct fop)[r.fop];
 
-		if (o->kind != FOP_INST || is_param_space(o->in))
+		if (o->kind != FOP_INST || ptx_op_mem((enum ptx_op)o->in->op) == PTX_MEM_NONE ||
+		    flow_param_space(o->in))
 			continue;
 		for (unsigned i = 0; i < o->in->nops; i++)
 			if (o->in->ops[i].kind == PTX_O_ADDR)
@@ -1111,5 +1138,5 @@ void flow_roles(struct flow *fl)
 		param_at[i] = (uint32_t)fl->entry->params[i]->offset;
 	info->param_at = param_at;
 	info->param_bytes = fl->entry->param_bytes;
-	info->accesses = fl->accs.n;
+	info->accesses = fl->naccs;
 }

@@ -12,7 +12,6 @@
 
 #define MAX_NODES 400000u
 #define MAX_WALK  300u /* depth of recursion */
-#define MANY	  (NONE - 1)
 
 struct def {
 	uint32_t key_block, key_reg, node;
@@ -23,7 +22,7 @@ struct build {
 	struct flow *fl;
 	uint32_t *writer;   /* per register: block of the only write; NONE: none; MANY */
 	uint32_t *value;    /* per register with one write: node; NONE: not yet */
-	uint64_t *loops;    /* per register: loops that write it */
+	uint64_t *loops;    /* per register: loops that write it; NULL: there are none */
 	struct def *defs;   /* hash of (block, register) */
 	uint32_t ndefs, cap_defs;
 	struct vec open;    /* header phis without operands */
@@ -522,7 +521,7 @@ static uint32_t address(struct build *b, const struct fop *o, const struct ptx_o
 static void load(struct build *b, const struct fop *o)
 {
 	const struct ptx_inst *in = o->in;
-	enum ptx_type t = in->ntypes ? (enum ptx_type)in->types[0] : PTX_NONE;
+	enum ptx_type t = ptx_inst_type(in);
 	const struct ptx_operand *d = &in->ops[0], *a;
 	unsigned n, bits = ptx_type_bits(t);
 	bool sign = ptx_type_kind(t) == PTX_KIND_SIGNED;
@@ -538,9 +537,8 @@ static void load(struct build *b, const struct fop *o)
 		node = NONE;
 		if (e->kind != PTX_O_REG)
 			continue;
-		if (in->nspaces && ptx_space_base((enum ptx_space)in->spaces[0]) == PTX_SPACE_PARAM &&
-		    a->kind == PTX_O_ADDR && a->n && a->elem[0].kind == PTX_O_VAR &&
-		    !flow_is_entry_param(b->fl, a->elem[0].var)) {
+		if (flow_param_space(in) && a->kind == PTX_O_ADDR && a->n &&
+		    a->elem[0].kind == PTX_O_VAR && !flow_is_entry_param(b->fl, a->elem[0].var)) {
 			uint32_t all, piece = a->flags & PTX_OF_SCALED
 						      ? NONE
 						      : flow_piece(o->inst, a->elem[0].var,
@@ -571,7 +569,7 @@ static void load(struct build *b, const struct fop *o)
 static void store_param(struct build *b, const struct fop *o)
 {
 	const struct ptx_inst *in = o->in;
-	unsigned size = ptx_type_size(in->ntypes ? (enum ptx_type)in->types[0] : PTX_NONE);
+	unsigned size = ptx_type_size(ptx_inst_type(in));
 	const struct ptx_operand *a = &in->ops[0], *v;
 	uint32_t all, piece;
 
@@ -592,14 +590,14 @@ static void store_param(struct build *b, const struct fop *o)
 
 static bool compare(const struct ptx_inst *in, enum ncmp *c, bool *sign)
 {
-	enum ptx_type t = in->ntypes ? (enum ptx_type)in->types[0] : PTX_NONE;
+	enum ptx_type t = ptx_inst_type(in);
 	bool uns = false;
 
 	if (!integer(t))
 		return false;
 	*sign = ptx_type_kind(t) == PTX_KIND_SIGNED;
-	for (unsigned i = 0; i < in->nmods; i++) {
-		switch (in->mods[i]) {
+	for (unsigned i = 0; i < in->mn->nmods; i++) {
+		switch (in->mn->mods[i]) {
 		case PTX_M_EQ: *c = C_EQ; return true;
 		case PTX_M_NE: *c = C_NE; return true;
 		case PTX_M_LT: *c = C_LT; return true;
@@ -630,7 +628,7 @@ static void setp(struct build *b, const struct fop *o)
 	if (in->nops < 3)
 		return;
 	if (compare(in, &c, &sign) && !in->odd) {
-		w = ptx_type_bits((enum ptx_type)in->types[0]);
+		w = ptx_type_bits((enum ptx_type)in->mn->types[0]);
 		p = flow_node(b->g, (struct node){.op = N_CMP,
 						  .w = (uint8_t)w,
 						  .sign = sign,
@@ -670,7 +668,7 @@ static void setp(struct build *b, const struct fop *o)
 static uint32_t compute(struct build *b, const struct fop *o)
 {
 	const struct ptx_inst *in = o->in;
-	enum ptx_type t = in->ntypes ? (enum ptx_type)in->types[0] : PTX_NONE;
+	enum ptx_type t = ptx_inst_type(in);
 	unsigned w = ptx_type_bits(t), x;
 	bool sign = ptx_type_kind(t) == PTX_KIND_SIGNED, wide = ptx_inst_has(in, PTX_M_WIDE);
 	const struct ptx_operand *op = in->ops;
@@ -714,8 +712,8 @@ static uint32_t compute(struct build *b, const struct fop *o)
 						     .c = source(b, o, &op[2], w),
 						     .block = b->block});
 	if (!integer(t) || w < 16 || ptx_inst_has(in, PTX_M_SAT))
-		return in->op == PTX_OP_CVT && integer(t) && w == 8 && in->ntypes == 2 &&
-				       integer((enum ptx_type)in->types[1])
+		return in->op == PTX_OP_CVT && integer(t) && w == 8 && in->mn->ntypes == 2 &&
+				       integer((enum ptx_type)in->mn->types[1])
 			       ? mk(b, N_EXT, 64, sign, source(b, o, &op[1], 64), NONE, 8)
 			       : NONE;
 	switch ((enum ptx_op)in->op) {
@@ -788,14 +786,14 @@ static uint32_t compute(struct build *b, const struct fop *o)
 			     mk_const(b, 32, op[2].imm), 0),
 			  mk_const(b, 64, (INT64_C(1) << op[3].imm) - 1), 0);
 	case PTX_OP_CVT:
-		if (in->ntypes != 2 || !integer((enum ptx_type)in->types[1]))
+		if (in->mn->ntypes != 2 || !integer((enum ptx_type)in->mn->types[1]))
 			return NONE;
-		x = ptx_type_bits((enum ptx_type)in->types[1]);
+		x = ptx_type_bits((enum ptx_type)in->mn->types[1]);
 		n = source(b, o, &op[1], x);
 		if (x < w)
 			return mk(b, N_EXT, 64,
-				  ptx_type_kind((enum ptx_type)in->types[1]) == PTX_KIND_SIGNED, n,
-				  NONE, x);
+				  ptx_type_kind((enum ptx_type)in->mn->types[1]) == PTX_KIND_SIGNED,
+				  n, NONE, x);
 		return w < 32 ? mk(b, N_EXT, 64, sign, n, NONE, w) : n;
 	case PTX_OP_POPC:
 	case PTX_OP_CLZ:
@@ -825,7 +823,7 @@ static void translate(struct build *b, const struct fop *o)
 		load(b, o);
 		return;
 	case PTX_OP_ST:
-		if (in->nspaces && ptx_space_base((enum ptx_space)in->spaces[0]) == PTX_SPACE_PARAM)
+		if (flow_param_space(in))
 			store_param(b, o);
 		return;
 	case PTX_OP_SETP:
@@ -840,7 +838,7 @@ static void translate(struct build *b, const struct fop *o)
 	if (!dsts || !in->nops)
 		return;
 	if (in->op == PTX_OP_MOV && in->nops == 2 && in->ops[0].kind == PTX_O_VEC &&
-	    in->ops[0].n == 2 && in->ntypes && in->types[0] == PTX_B64 &&
+	    in->ops[0].n == 2 && in->mn->ntypes && in->mn->types[0] == PTX_B64 &&
 	    in->ops[1].kind == PTX_O_REG) {
 		uint32_t hi;
 
@@ -1032,7 +1030,8 @@ static void count_write(struct build *b, uint32_t block, const struct fop *o,
 		b->writer[reg] = MANY;
 	else
 		b->writer[reg] = block;
-	b->loops[reg] |= b->g->cfg.in_loop[block];
+	if (b->loops)
+		b->loops[reg] |= b->g->cfg.in_loop[block];
 }
 
 static void count_writes(struct build *b, uint32_t block, const struct fop *o)
@@ -1045,12 +1044,11 @@ static void count_writes(struct build *b, uint32_t block, const struct fop *o)
 	}
 	if (in->op == PTX_OP_ST) {
 		const struct ptx_operand *a = &in->ops[0];
-		unsigned size = ptx_type_size(in->ntypes ? (enum ptx_type)in->types[0] : PTX_NONE);
+		unsigned size = ptx_type_size(ptx_inst_type(in));
 		uint32_t all, piece;
 
-		if (in->nops < 2 || !in->nspaces ||
-		    ptx_space_base((enum ptx_space)in->spaces[0]) != PTX_SPACE_PARAM ||
-		    a->kind != PTX_O_ADDR || !a->n || a->elem[0].kind != PTX_O_VAR)
+		if (in->nops < 2 || !flow_param_space(in) || a->kind != PTX_O_ADDR || !a->n ||
+		    a->elem[0].kind != PTX_O_VAR)
 			return;
 		for (unsigned i = 0; i < (in->ops[1].kind == PTX_O_VEC ? in->ops[1].n : 1u); i++) {
 			piece = flow_piece(o->inst, a->elem[0].var, (uint64_t)a->imm + i * size,
@@ -1213,8 +1211,9 @@ bool flow_graph(struct flow *fl, struct graph *g)
 {
 	struct build b = { .g = g, .fl = fl };
 	const struct fop *fops = VEC(fl->fops, struct fop);
-	uint32_t na = fl->accs.n;
+	uint32_t na = fl->accs.n, nranged = na < FLOW_ACCS ? na : FLOW_ACCS, nconds, needed;
 	struct cfg *c = &g->cfg;
+	const bool *need;
 
 	g->fl = fl;
 	flow_cfg(fl, c);
@@ -1222,15 +1221,10 @@ bool flow_graph(struct flow *fl, struct graph *g)
 		return false;
 	b.writer = flow_alloc(fl, (fl->nregs + 1) * sizeof(*b.writer));
 	b.value = flow_alloc(fl, (fl->nregs + 1) * sizeof(*b.value));
-	b.loops = flow_alloc(fl, (fl->nregs + 1) * sizeof(*b.loops));
+	if (c->loops.n)
+		b.loops = flow_alloc(fl, (fl->nregs + 1) * sizeof(*b.loops));
 	memset(b.writer, 0xff, (fl->nregs + 1) * sizeof(*b.writer));
 	memset(b.value, 0xff, (fl->nregs + 1) * sizeof(*b.value));
-	/* Room at once for what there will be, about. */
-	g->nodes.cap = fl->fops.n * 3 / 2 + 64;
-	g->nodes.p = flow_alloc(fl, g->nodes.cap * sizeof(struct node));
-	for (g->nhash = 1024; g->nhash < fl->fops.n * 2; g->nhash *= 2)
-		;
-	g->hash = flow_alloc(fl, g->nhash * sizeof(*g->hash));
 	g->cond = flow_alloc(fl, c->n * sizeof(*g->cond));
 	g->ctx = flow_alloc(fl, c->n * sizeof(*g->ctx));
 	memset(g->cond, 0xff, c->n * sizeof(*g->cond));
@@ -1248,6 +1242,21 @@ bool flow_graph(struct flow *fl, struct graph *g)
 		for (uint32_t i = 0; i < fb->n; i++)
 			count_writes(&b, c->rpo[r], &fops[fb->first + i]);
 	}
+	/* Behind the last access that has a range nothing is told of a branch. */
+	nconds = nranged == na ? c->nrpo : 0;
+	for (uint32_t i = 0; i < nranged && nranged < na; i++) {
+		uint32_t at = c->order[fops[VEC(fl->accs, struct acc)[i].fop].block];
+
+		if (at != NONE && at >= nconds)
+			nconds = at + 1;
+	}
+	need = flow_slice(fl, c, b.writer, nranged, nconds, &needed);
+	/* Room at once for what there will be, about. */
+	g->nodes.cap = needed * 2 + c->nrpo - nconds + 64;
+	g->nodes.p = flow_alloc(fl, g->nodes.cap * sizeof(struct node));
+	for (g->nhash = 1024; g->nhash < needed * 2; g->nhash *= 2)
+		;
+	g->hash = flow_alloc(fl, g->nhash * sizeof(*g->hash));
 	for (uint32_t r = 0; r < c->nrpo; r++) {
 		const struct fblock *fb = &VEC(fl->blocks, struct fblock)[c->rpo[r]];
 		uint32_t lo = 0, hi = na;
@@ -1266,7 +1275,8 @@ bool flow_graph(struct flow *fl, struct graph *g)
 		for (uint32_t i = 0; i < fb->n; i++) {
 			const struct fop *o = &fops[fb->first + i];
 
-			for (; lo < na && VEC(fl->accs, struct acc)[lo].fop == fb->first + i; lo++) {
+			for (; lo < nranged && VEC(fl->accs, struct acc)[lo].fop == fb->first + i;
+			     lo++) {
 				const struct acc *a = &VEC(fl->accs, struct acc)[lo];
 
 				g->acc_node[lo] = address(&b, o, a->addr);
@@ -1281,10 +1291,12 @@ bool flow_graph(struct flow *fl, struct graph *g)
 							: p;
 				}
 			}
-			translate(&b, o);
+			if (need[fb->first + i])
+				translate(&b, o);
 		}
 		if (fb->cond != NONE)
-			g->cond[b.block] = get_reg(&b, fb->cond, 1);
+			g->cond[b.block] =
+				r < nconds ? get_reg(&b, fb->cond, 1) : opaque(&b, 1, false);
 	}
 	/* The operands of header phis; looking for them may make more of them. */
 	for (uint32_t k = 0; k < b.open.n; k++) {

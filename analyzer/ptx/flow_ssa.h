@@ -106,6 +106,14 @@ struct graph {
 #define NODE(G, I) (&VEC((G)->nodes, struct node)[I])
 
 void flow_cfg(struct flow *fl, struct cfg *c);
+#define MANY (NONE - 1) /* writers of a register */
+/*
+ * Per instruction: is it needed for the first naccs accesses and the branches of the
+ * first nblocks blocks?  *count: how many are.  writer: per register, the block of its only
+ * write; NONE; MANY.
+ */
+const bool *flow_slice(struct flow *fl, const struct cfg *c, const uint32_t *writer, uint32_t naccs,
+		       uint32_t nblocks, uint32_t *count);
 bool flow_graph(struct flow *fl, struct graph *g); /* false: too odd for ranges */
 uint32_t flow_node(struct graph *g, struct node n);
 uint32_t flow_ctx(struct graph *g, uint32_t up, uint32_t cond, bool neg);

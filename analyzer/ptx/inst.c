@@ -51,7 +51,7 @@ static bool is_shape(const char *s, size_t len)
 	return i == len;
 }
 
-static struct ptx_mnemonic *mnemonic(struct parser *p, struct ptx_name *name)
+struct ptx_mnemonic *pp_mnemonic(struct parser *p, struct ptx_name *name)
 {
 	struct ptx_mnemonic *mn = name->mnemonic;
 	const char *s = name->text, *end = s + name->len;
@@ -107,6 +107,7 @@ static struct ptx_mnemonic *mnemonic(struct parser *p, struct ptx_name *name)
 		memcpy(out, mods, n * sizeof(*out));
 	mn->mods = out;
 	mn->nmods = (uint16_t)n;
+	mn->text = name->text;
 	name->mnemonic = mn;
 	return mn;
 }
@@ -553,6 +554,7 @@ static void unknown_inst(struct parser *p, struct ptx_inst *in, const char *star
 	struct ptx_tok tok = p->tok;
 	size_t nops = p->ops.n, npend = p->pendings.n;
 	jmp_buf here, *outer = p->jmp;
+	struct ptx_mnemonic *own;
 	const char *end;
 	size_t len;
 
@@ -587,7 +589,9 @@ static void unknown_inst(struct parser *p, struct ptx_inst *in, const char *star
 	for (end = start; end < p->lx.end && *end != ';'; end++)
 		;
 	len = (size_t)(end - start);
-	in->text = pp_intern(p, start, len > 4096 ? 4096 : len)->text;
+	*(own = pp_alloc(p, sizeof(*own))) = *in->mn;
+	own->text = pp_intern(p, start, len > 4096 ? 4096 : len)->text;
+	in->mn = own;
 }
 
 void pp_instruction(struct parser *p)
@@ -621,17 +625,11 @@ void pp_instruction(struct parser *p)
 		pp_fail(p, "instruction name too long");
 	pp_next(p);
 	name = pp_intern(p, buf, len);
-	mn = mnemonic(p, name);
+	mn = pp_mnemonic(p, name);
+	in.mn = mn;
 	in.op = mn->op;
-	in.mods = mn->mods;
-	in.nmods = mn->nmods;
-	memcpy(in.types, mn->types, sizeof(in.types));
-	memcpy(in.spaces, mn->spaces, sizeof(in.spaces));
-	in.ntypes = mn->ntypes;
-	in.nspaces = mn->nspaces;
 	in.vec = mn->vec;
 	in.odd = mn->odd;
-	in.text = name->text;
 	if (in.op == PTX_OP_UNKNOWN)
 		unknown_inst(p, &in, start);
 	else

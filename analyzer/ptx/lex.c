@@ -6,37 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One table look-up instead of comparisons: bodies are mostly blanks and words. */
-static const uint8_t class[256] = {
-#define BLANK 1
-#define WORD 2
-#define DIGIT 4
-	['\0'] = BLANK,
-	['\n'] = BLANK,
-	['\t'] = BLANK,
-	['\v'] = BLANK,
-	['\f'] = BLANK,
-	['\r'] = BLANK,
-	[' '] = BLANK,
-	['0' ... '9'] = WORD | DIGIT,
-	['a' ... 'z'] = WORD,
-	['A' ... 'Z'] = WORD,
-	['_'] = WORD,
-	['$'] = WORD,
-	['%'] = 0,
+const uint8_t ptx_class[256] = {
+	['\0'] = PTX_C_BLANK,	    ['\n'] = PTX_C_BLANK,
+	['\t'] = PTX_C_BLANK,	    ['\v'] = PTX_C_BLANK,
+	['\f'] = PTX_C_BLANK,	    ['\r'] = PTX_C_BLANK,
+	[' '] = PTX_C_BLANK,	    ['0' ... '9'] = PTX_C_WORD | PTX_C_DIGIT,
+	['a' ... 'z'] = PTX_C_WORD, ['A' ... 'Z'] = PTX_C_WORD,
+	['_'] = PTX_C_WORD,	    ['$'] = PTX_C_WORD,
+	['.'] = PTX_C_JOINS,	    [':'] = PTX_C_JOINS,
 };
-
-static inline uint8_t class_of(char c)
-{
-	return class[(unsigned char)c];
-}
 
 bool ptx_lex_space(struct ptx_lex *lx)
 {
 	const char *p = lx->at, *end = lx->end;
 
 	for (;;) {
-		while (p < end && class_of(*p) & BLANK) {
+		while (p < end && ptx_is_blank(*p)) {
 			if (*p == '\n' || *p == '\0')
 				lx->line++;
 			p++;
@@ -69,7 +54,7 @@ bool ptx_lex_space(struct ptx_lex *lx)
 	return true;
 }
 
-static int hex_digit(char c)
+int ptx_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -111,14 +96,14 @@ static void lex_number(struct ptx_lex *lx, struct ptx_tok *t)
 			base = 2;
 			break;
 		default:
-			if (class_of(p[1]) & DIGIT)
+			if (ptx_is_digit(p[1]))
 				base = 8;
 			break;
 		}
 		if (digits) {
 			p += 2;
 			for (unsigned i = 0; i < digits; i++, p++) {
-				int d = p < end ? hex_digit(*p) : -1;
+				int d = p < end ? ptx_hex_digit(*p) : -1;
 
 				if (d < 0) {
 					lx->at = p;
@@ -137,13 +122,13 @@ static void lex_number(struct ptx_lex *lx, struct ptx_tok *t)
 	if (base == 10 || base == 8) {
 		const char *q = p;
 
-		while (q < end && class_of(*q) & DIGIT)
+		while (q < end && ptx_is_digit(*q))
 			q++;
 		if (q < end && *q == '.' &&
-		    !(q + 1 < end && class_of(q[1]) & WORD && !(class_of(q[1]) & DIGIT))) {
+		    !(q + 1 < end && ptx_is_word(q[1]) && !(ptx_is_digit(q[1])))) {
 			real = true;
 			q++;
-			while (q < end && class_of(*q) & DIGIT)
+			while (q < end && ptx_is_digit(*q))
 				q++;
 		}
 		if (q < end && (*q == 'e' || *q == 'E')) {
@@ -151,9 +136,9 @@ static void lex_number(struct ptx_lex *lx, struct ptx_tok *t)
 
 			if (e < end && (*e == '+' || *e == '-'))
 				e++;
-			if (e < end && class_of(*e) & DIGIT) {
+			if (e < end && ptx_is_digit(*e)) {
 				real = true;
-				while (e < end && class_of(*e) & DIGIT)
+				while (e < end && ptx_is_digit(*e))
 					e++;
 				q = e;
 			}
@@ -182,13 +167,13 @@ static void lex_number(struct ptx_lex *lx, struct ptx_tok *t)
 			goto out;
 		}
 	}
-	if (p >= end || hex_digit(*p) < 0 || (unsigned)hex_digit(*p) >= base) {
+	if (p >= end || ptx_hex_digit(*p) < 0 || (unsigned)ptx_hex_digit(*p) >= base) {
 		lx->at = p;
 		bad(t, "number without digits");
 		return;
 	}
 	for (; p < end; p++) {
-		int d = hex_digit(*p);
+		int d = ptx_hex_digit(*p);
 
 		if (d < 0 || (unsigned)d >= base)
 			break;
@@ -208,7 +193,7 @@ static void lex_number(struct ptx_lex *lx, struct ptx_tok *t)
 	if (v > INT64_MAX)
 		t->uns = true;
 out:
-	if (p < end && class_of(*p) & WORD) {
+	if (p < end && ptx_is_word(*p)) {
 		lx->at = p;
 		bad(t, "letters right after a number");
 		return;
@@ -236,26 +221,26 @@ void ptx_lex_next(struct ptx_lex *lx, struct ptx_tok *t)
 	if (p == end)
 		return;
 	c = *p;
-	if (class_of(c) & DIGIT) {
+	if (ptx_is_digit(c)) {
 		lex_number(lx, t);
 		return;
 	}
-	if (class_of(c) & WORD || (c == '%' && p + 1 < end && class_of(p[1]) & WORD)) {
+	if (ptx_is_word(c) || (c == '%' && p + 1 < end && ptx_is_word(p[1]))) {
 		do
 			p++;
-		while (p < end && class_of(*p) & WORD);
+		while (p < end && ptx_is_word(*p));
 		t->kind = PTX_TOK_IDENT;
 		t->len = (size_t)(p - t->text);
 		lx->at = p;
 		return;
 	}
-	if (c == '.' && p + 1 < end && class_of(p[1]) & WORD) {
+	if (c == '.' && p + 1 < end && ptx_is_word(p[1])) {
 		p++;
 		t->text = p;
 		while (p < end) {
-			if (class_of(*p) & WORD)
+			if (ptx_is_word(*p))
 				p++;
-			else if (*p == ':' && p + 2 < end && p[1] == ':' && class_of(p[2]) & WORD)
+			else if (*p == ':' && p + 2 < end && p[1] == ':' && ptx_is_word(p[2]))
 				p += 2;
 			else
 				break;
@@ -303,18 +288,52 @@ void ptx_lex_next(struct ptx_lex *lx, struct ptx_tok *t)
 	}
 }
 
-bool ptx_lex_block(struct ptx_lex *lx)
+/* Has none of 64 bytes to do with the end of a block?  Counts lines and semicolons. */
+static bool plain_run(const char *p, uint32_t *lines, uint32_t *ends)
 {
+	uint8_t odd = 0, nl = 0, semi = 0;
+
+	/* Without branches: the compiler makes vectors of it. */
+	for (unsigned i = 0; i < 64; i++) {
+		uint8_t c = (uint8_t)p[i];
+
+		odd |= (uint8_t)(c == '{') | (uint8_t)(c == '}') | (uint8_t)(c == '"') |
+		       (uint8_t)(c == '/');
+		nl += (uint8_t)(c == '\n') | (uint8_t)(c == '\0');
+		semi += c == ';';
+	}
+	if (odd)
+		return false;
+	*lines += nl;
+	*ends += semi;
+	return true;
+}
+
+bool ptx_lex_block(struct ptx_lex *lx, uint32_t *ends)
+{
+	const char *odd = lx->at; /* up to there one by one */
 	unsigned depth = 1;
 
-	while (ptx_lex_space(lx) && lx->at < lx->end) {
-		char c = *lx->at++;
+	*ends = 0;
+	while (lx->at < lx->end) {
+		char c;
 
+		while (lx->at >= odd && lx->end - lx->at >= 64) {
+			if (plain_run(lx->at, &lx->line, ends))
+				lx->at += 64;
+			else
+				odd = lx->at + 64;
+		}
+		if (!ptx_lex_space(lx) || lx->at >= lx->end)
+			break;
+		c = *lx->at++;
 		if (c == '{') {
 			depth++;
 		} else if (c == '}') {
 			if (!--depth)
 				return true;
+		} else if (c == ';') {
+			++*ends;
 		} else if (c == '"') {
 			while (lx->at < lx->end && *lx->at != '"' && *lx->at != '\n') {
 				if (*lx->at == '\\' && lx->at + 1 < lx->end && lx->at[1] != '\n')
@@ -323,8 +342,8 @@ bool ptx_lex_block(struct ptx_lex *lx)
 			}
 			if (lx->at < lx->end && *lx->at == '"')
 				lx->at++;
-		} else if (class_of(c) & WORD) {
-			while (lx->at < lx->end && class_of(*lx->at) & WORD)
+		} else if (ptx_is_word(c)) {
+			while (lx->at < lx->end && ptx_is_word(*lx->at))
 				lx->at++;
 		}
 	}
@@ -352,13 +371,13 @@ size_t ptx_lex_mods(struct ptx_lex *lx, char *buf, size_t len, size_t size)
 			*lx = ahead;
 		}
 		p = lx->at;
-		if (p + 1 >= end || *p != '.' || !(class_of(p[1]) & WORD))
+		if (p + 1 >= end || *p != '.' || !(ptx_is_word(p[1])))
 			return len;
 		p++;
 		while (p < end) {
-			if (class_of(*p) & WORD)
+			if (ptx_is_word(*p))
 				p++;
-			else if (*p == ':' && p + 2 < end && p[1] == ':' && class_of(p[2]) & WORD)
+			else if (*p == ':' && p + 2 < end && p[1] == ':' && ptx_is_word(p[2]))
 				p += 2;
 			else
 				break;

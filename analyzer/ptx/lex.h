@@ -11,6 +11,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* One table look-up instead of comparisons: bodies are mostly blanks and words. */
+#define PTX_C_BLANK 1
+#define PTX_C_WORD  2 /* letters, digits, '_', '$' */
+#define PTX_C_DIGIT 4
+#define PTX_C_JOINS 8 /* '.' and ':', which join the words of a mnemonic */
+extern const uint8_t ptx_class[256];
+static inline bool ptx_is(char c, unsigned what)
+{
+	return ptx_class[(unsigned char)c] & what;
+}
+static inline bool ptx_is_blank(char c)
+{
+	return ptx_is(c, PTX_C_BLANK);
+}
+static inline bool ptx_is_word(char c)
+{
+	return ptx_is(c, PTX_C_WORD);
+}
+static inline bool ptx_is_digit(char c)
+{
+	return ptx_is(c, PTX_C_DIGIT);
+}
+
 enum ptx_tok_kind {
 	PTX_TOK_EOF,
 	PTX_TOK_BAD,
@@ -39,11 +62,13 @@ struct ptx_lex {
 	uint32_t line;
 };
 
+int ptx_hex_digit(char c); /* -1: none */
 void ptx_lex_next(struct ptx_lex *lx, struct ptx_tok *t);
 /* Skips blanks and comments; false for a comment without an end. */
 bool ptx_lex_space(struct ptx_lex *lx);
-/* Skips to just after the brace that closes one already open; false: there is none. */
-bool ptx_lex_block(struct ptx_lex *lx);
+/* Skips to just after the brace that closes one already open; false: there is none.
+ * *ends: how many semicolons lie before it. */
+bool ptx_lex_block(struct ptx_lex *lx, uint32_t *ends);
 void ptx_lex_line(struct ptx_lex *lx); /* to the end of the line */
 /*
  * The rest of a mnemonic: at stands after its first word; appends ".mod" parts

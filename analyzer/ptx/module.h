@@ -6,17 +6,6 @@
 #include "arena.h"
 #include "ptx.h"
 
-/* A decoded mnemonic; most of a module's instructions share a few dozen. */
-struct ptx_mnemonic {
-	uint16_t op;
-	uint16_t nmods;
-	const uint16_t *mods;
-	uint8_t types[PTX_MAX_TYPES], ntypes;
-	uint8_t spaces[PTX_MAX_SPACES], nspaces;
-	uint8_t vec;
-	bool odd;
-};
-
 struct ptx_symbol;
 
 /* An interned string and what it means at this point of the parse. */
@@ -30,7 +19,9 @@ struct ptx_name {
 
 struct ptx_body {                       /* where an unparsed body lies */
 	const char *at;                 /* just after its brace */
+	size_t len;
 	uint32_t line;
+	uint32_t ends; /* semicolons in it: at least as many as instructions */
 };
 
 struct ptx_module {

@@ -228,13 +228,15 @@ static void file(struct parser *p)
 
 static void section(struct parser *p)
 {
+	uint32_t ends;
+
 	/* .section .debug_info { ... } */
 	while (p->tok.kind == PTX_TOK_DOT || p->tok.kind == PTX_TOK_IDENT ||
 	       p->tok.kind == PTX_TOK_STRING)
 		pp_next(p);
 	if (!pp_is_punct(p, '{'))
 		pp_fail(p, "expected '{' but found");
-	if (!ptx_lex_block(&p->lx))
+	if (!ptx_lex_block(&p->lx, &ends))
 		pp_fail_at(p, p->tok.line, "brace without an end", NULL, 0);
 	pp_next(p);
 }
@@ -281,6 +283,8 @@ static void body_directive(struct parser *p)
 
 static void body_statement(struct parser *p)
 {
+	if (pp_quick(p))
+		return;
 	if (p->tok.kind == PTX_TOK_DOT) {
 		body_directive(p);
 		return;
@@ -440,9 +444,12 @@ static void function(struct parser *p, bool entry, enum ptx_linkage linkage)
 	}
 	f->body = true;
 	if (p->m->lazy) {
-		p->m->bodies[f->index] = (struct ptx_body){ .at = p->lx.at, .line = p->lx.line };
-		if (!ptx_lex_block(&p->lx))
+		struct ptx_body *b = &p->m->bodies[f->index];
+
+		*b = (struct ptx_body){.at = p->lx.at, .line = p->lx.line};
+		if (!ptx_lex_block(&p->lx, &b->ends))
 			pp_fail_at(p, f->line, "function without an end", f->name, strlen(f->name));
+		b->len = (size_t)(p->lx.at - b->at);
 	} else {
 		pp_next(p);
 		body(p, f);
@@ -632,7 +639,8 @@ static void parser_free(struct parser *p)
 			     &p->bytes,	 &p->relocs,   &p->params};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		free(all[i]->data);
+		if (!all[i]->lent)
+			free(all[i]->data);
 }
 
 static void module_text(struct parser *p)
@@ -709,6 +717,11 @@ struct ptx_module *ptx_parse_lazy(const char *text, size_t len, struct ptx_error
 
 static void one_body(struct parser *p)
 {
+	const struct ptx_body *b = &p->m->bodies[p->f->index];
+
+	/* Unless it is a text of semicolons. */
+	if (b->ends && b->ends * sizeof(struct ptx_inst) / 4 <= b->len)
+		pp_vec_lend(p, &p->insts, sizeof(struct ptx_inst), b->ends);
 	pp_next(p);
 	body(p, p->f);
 }

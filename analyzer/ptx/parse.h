@@ -50,6 +50,19 @@ struct pending {
 struct vec {                       /* scratch array, malloc'd */
 	char *data;
 	size_t n, cap, elem;
+	bool lent; /* data is the arena's, for good */
+};
+
+/* What quick.c has seen: a mnemonic, and what registers of a range start with. */
+struct quick_op {
+	const struct ptx_mnemonic *mn; /* NULL: not one for it */
+	struct ptx_name *name;
+	size_t len;
+	uint64_t first, last;
+};
+struct quick_prefix {
+	const struct ptx_name *name;
+	uint64_t key;
 };
 
 struct parser {
@@ -66,6 +79,8 @@ struct parser {
 	bool digit_names; /* a single register's name ends in digits: may hide one of a range */
 	struct vec insts, regtypes, regdecls, vars, labels, tables, pendings, ops, bytes, relocs,
 		params;
+	struct quick_op quick_ops[256];
+	struct quick_prefix quick_prefixes[16];
 };
 
 /* parser.c: errors, memory, names, scopes, tokens */
@@ -74,6 +89,8 @@ _Noreturn void pp_fail_at(struct parser *p, uint32_t line, const char *what, con
 _Noreturn void pp_fail(struct parser *p, const char *what);
 _Noreturn void pp_fail_memory(struct parser *p);
 void *pp_alloc(struct parser *p, size_t size);
+/* Room for so many elements of an empty array, where it will stay. */
+void pp_vec_lend(struct parser *p, struct vec *v, size_t elem, size_t n);
 void *pp_vec_push(struct parser *p, struct vec *v, size_t elem);
 void *pp_vec_take(struct parser *p, struct vec *v, size_t from, uint32_t *count);
 struct ptx_name *pp_find_name(const struct ptx_module *m, const char *s, size_t len);
@@ -131,6 +148,11 @@ bool pp_find_reg(struct parser *p, const char *s, size_t len, struct found_reg *
 /* inst.c: instructions */
 void pp_pend(struct parser *p, struct ptx_name *name, enum sym_kind kind, uint32_t *where,
 	     uint32_t line);
+struct ptx_mnemonic *pp_mnemonic(struct parser *p, struct ptx_name *name);
 void pp_instruction(struct parser *p);
+
+/* quick.c: labels and instructions of the usual form */
+/* As many as follow each other, the first token of a statement current; false: none. */
+bool pp_quick(struct parser *p);
 
 #endif

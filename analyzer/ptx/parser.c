@@ -54,6 +54,14 @@ void *pp_alloc(struct parser *p, size_t size)
 	return q;
 }
 
+void pp_vec_lend(struct parser *p, struct vec *v, size_t elem, size_t n)
+{
+	free(v->data);
+	v->data = pp_alloc(p, n * elem);
+	v->cap = n;
+	v->lent = true;
+}
+
 void *pp_vec_push(struct parser *p, struct vec *v, size_t elem)
 {
 	void *q;
@@ -61,12 +69,15 @@ void *pp_vec_push(struct parser *p, struct vec *v, size_t elem)
 	v->elem = elem;
 	if (v->n == v->cap) {
 		size_t cap = v->cap ? v->cap * 2 : 64;
-		char *data = realloc(v->data, cap * elem);
+		char *data = realloc(v->lent ? NULL : v->data, cap * elem);
 
 		if (!data)
 			pp_fail_memory(p);
+		if (v->lent)
+			memcpy(data, v->data, v->n * elem);
 		v->data = data;
 		v->cap = cap;
+		v->lent = false;
 	}
 	q = v->data + v->n++ * elem;
 	memset(q, 0, elem);
@@ -79,7 +90,9 @@ void *pp_vec_take(struct parser *p, struct vec *v, size_t from, uint32_t *count)
 	size_t n = v->n - from;
 	void *q = NULL;
 
-	if (n) {
+	if (v->lent) {
+		q = v->data + from * v->elem;
+	} else if (n) {
 		q = pp_alloc(p, n * v->elem);
 		memcpy(q, v->data + from * v->elem, n * v->elem);
 	}

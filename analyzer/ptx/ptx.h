@@ -152,8 +152,8 @@ enum ptx_sel {
 
 struct ptx_operand {
 	uint8_t kind;              /* enum ptx_operand_kind */
-	uint8_t flags;
-	uint8_t sel;               /* enum ptx_sel */
+	uint8_t flags : 4;         /* PTX_OF_* */
+	uint8_t sel : 4;           /* enum ptx_sel */
 	uint16_t n;                /* elements */
 	uint32_t reg;
 	int64_t imm;
@@ -169,22 +169,31 @@ struct ptx_operand {
 #define PTX_MAX_TYPES 4
 #define PTX_MAX_SPACES 3
 
-struct ptx_inst {
+/* An opcode with its modifiers; most of a module's instructions share a few dozen. */
+struct ptx_mnemonic {
 	uint16_t op;               /* enum ptx_op */
+	uint16_t nmods;
 	uint8_t types[PTX_MAX_TYPES];   /* in order of appearance; PTX_NONE ends */
 	uint8_t ntypes;
 	uint8_t spaces[PTX_MAX_SPACES]; /* in order of appearance */
 	uint8_t nspaces;
 	uint8_t vec;               /* 2, 4, 8 for .v2 .v4 .v8; else 1 */
-	bool pred_not;
 	bool odd;                  /* carries a modifier that the table does not know */
-	uint32_t pred;             /* guard register, or PTX_NO_REG */
-	uint16_t nmods;
-	uint16_t nops;
-	uint32_t line;
 	const uint16_t *mods; /* every modifier after the opcode in order, types and spaces too */
+	const char *text; /* as it is written; the whole statement if PTX_OP_UNKNOWN */
+};
+
+/* There are many of them: what is in the mnemonic stays there, but for what all ask. */
+struct ptx_inst {
+	const struct ptx_mnemonic *mn;
 	const struct ptx_operand *ops;
-	const char *text; /* mnemonic with its modifiers; the whole statement if PTX_OP_UNKNOWN */
+	uint32_t pred;             /* guard register, or PTX_NO_REG */
+	uint32_t line;
+	uint16_t op;               /* enum ptx_op */
+	uint16_t nops;
+	uint8_t vec;
+	bool pred_not;
+	bool odd;
 };
 
 /*
@@ -335,9 +344,13 @@ struct ptx_var *ptx_find_var(const struct ptx_module *m, const char *name);
 /* The text of a modifier id, those beyond PTX_M_COUNT included. */
 const char *ptx_mod_text(const struct ptx_module *m, unsigned id);
 bool ptx_inst_has(const struct ptx_inst *in, enum ptx_mod mod);
+static inline enum ptx_type ptx_inst_type(const struct ptx_inst *in)
+{
+	return (enum ptx_type)in->mn->types[0];
+}
 static inline enum ptx_space ptx_inst_space(const struct ptx_inst *in)
 {
-	return in->nspaces ? (enum ptx_space)in->spaces[0] : PTX_SPACE_NONE;
+	return in->mn->nspaces ? (enum ptx_space)in->mn->spaces[0] : PTX_SPACE_NONE;
 }
 
 /* To a float of 1 + ebits + mbits bits, at most 16, to nearest even: 5, 10 is f16, 8, 7 bf16; NaN

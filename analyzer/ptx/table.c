@@ -93,8 +93,8 @@ enum ptx_space ptx_space_base(enum ptx_space s)
 
 bool ptx_inst_has(const struct ptx_inst *in, enum ptx_mod mod)
 {
-	for (unsigned i = 0; i < in->nmods; i++)
-		if (in->mods[i] == mod)
+	for (unsigned i = 0; i < in->mn->nmods; i++)
+		if (in->mn->mods[i] == mod)
 			return true;
 	return false;
 }

@@ -39,6 +39,16 @@ static size_t guarded(char *t, unsigned i)
 		11 + 3 * i, 11 + 2 * i, 12 + 3 * i, 11 + 3 * i, 11 + 2 * i, 12 + 3 * i, i);
 }
 
+static size_t sums(char *t, unsigned i)
+{
+	size_t n = 0;
+
+	for (unsigned k = 0; k < 24; k++)
+		n += (size_t)sprintf(t + n, "fma.rn.f32 %%f%u, %%f%u, %%f%u, %%f%u;\n", k, k,
+				     (k + i) % 24, (k + 7) % 24);
+	return n;
+}
+
 /* What a tile of a matrix product looks like: mostly sums, an access now and then. */
 static size_t tile(char *t, unsigned i)
 {
@@ -48,10 +58,15 @@ static size_t tile(char *t, unsigned i)
 				   10 + 2 * i, 4 * (i % 9 + 1), 11 + 2 * i, 10 + 2 * i, 10 + 3 * i,
 				   11 + 2 * i, 4 * i);
 
-	for (unsigned k = 0; k < 24; k++)
-		n += (size_t)sprintf(t + n, "fma.rn.f32 %%f%u, %%f%u, %%f%u, %%f%u;\n", k, k,
-				     (k + i) % 24, (k + 7) % 24);
-	return n;
+	return n + sums(t + n, i);
+}
+
+/* As many guarded accesses as just have ranges. */
+static size_t mixed(char *t, unsigned i)
+{
+	size_t n = guarded(t, i);
+
+	return n + sums(t + n, i);
 }
 
 static size_t kernel(char *t, const char *name, size_t size, size_t (*piece)(char *, unsigned))
@@ -115,6 +130,9 @@ static int firsts(void)
 	n = (size_t)sprintf(text, HEAD);
 	n += kernel(text + n, "k", MB, guarded);
 	slow |= first("one kernel of 1 MB, all guarded accesses", text, n, "k");
+	n = (size_t)sprintf(text, HEAD);
+	n += kernel(text + n, "k", MB, mixed);
+	slow |= first("one kernel of 1 MB, some guarded accesses", text, n, "k");
 	free(text);
 	return slow;
 }

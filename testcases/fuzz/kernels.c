@@ -20,6 +20,7 @@
 #include "analyzer/kernels.h"
 #include "analyzer/names.h"
 #include "analyzer/ptx/flow.h"
+#include "testcases/ptx/same.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -364,12 +365,28 @@ static void all_kernels(const char *text, size_t n)
 	ptx_free(m);
 }
 
+/* Read the other way, too. */
+static void both_ways(const char *text, size_t n, const struct ptx_module *m)
+{
+	size_t len = 0;
+	char *slow = ptx_commented(text, n, &len);
+	struct ptx_module *s = slow ? ptx_parse(slow, len, NULL) : NULL;
+
+	if (slow) {
+		MUST(!m == !s);
+		MUST(!m || !ptx_differ(m, s));
+	}
+	ptx_free(s);
+	free(slow);
+}
+
 static void one_text(const unsigned char *p, size_t n)
 {
 	struct ptx_error e = {0};
 	struct ptx_module *m = ptx_parse((const char *)p, n, &e);
 
 	MUST(m || e.what[0]);
+	both_ways((const char *)p, n, m);
 	ptx_free(m);
 	all_kernels((const char *)p, n);
 }

@@ -179,7 +179,7 @@ static struct dop *last(struct decoder *d)
 
 bool decode_ADD(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	bool add = in->op == PTX_OP_ADD || in->op == PTX_OP_ADDC;
 	bool carry = in->op == PTX_OP_ADDC || in->op == PTX_OP_SUBC,
 	     cc = ptx_inst_has(in, PTX_M_CC);
@@ -265,7 +265,7 @@ OP(mad24hi_sat, int32_t, clamp32((MUL24S >> 16) + C(int32_t)))
 
 bool decode_MUL(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	bool hi = ptx_inst_has(in, PTX_M_HI);
 
 	if (in->op == PTX_OP_MUL24) {
@@ -286,7 +286,7 @@ bool decode_MUL(struct decoder *d, const struct ptx_inst *in)
 
 bool decode_MAD(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	bool hi = ptx_inst_has(in, PTX_M_HI), sat = ptx_inst_has(in, PTX_M_SAT);
 	bool cc = ptx_inst_has(in, PTX_M_CC), carry = in->op == PTX_OP_MADC;
 
@@ -332,7 +332,7 @@ bool decode_MAD(struct decoder *d, const struct ptx_inst *in)
 
 bool decode_DIV(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 
 	if (exec_float_type(type))
 		return exec_float_binary(d, in, FLOAT_DIV);
@@ -372,7 +372,7 @@ bool exec_packed_int(struct decoder *d, const struct ptx_inst *in)
 {
 	if (in->op != PTX_OP_ADD && in->op != PTX_OP_MIN && in->op != PTX_OP_MAX)
 		return false;
-	if (!emit_n(d, in, packed16, in->types[0], 2))
+	if (!emit_n(d, in, packed16, in->mn->types[0], 2))
 		return false;
 	last(d)->sub = (uint8_t)in->op;
 	last(d)->flags = ptx_inst_has(in, PTX_M_RELU);
@@ -386,7 +386,7 @@ OP(max_relu, int32_t, (A(int32_t) > B(int32_t) ? A(int32_t) : B(int32_t)) < 0 ? 
 
 bool decode_MINMAX(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	bool min = in->op == PTX_OP_MIN;
 
 	if (exec_float_type(type))
@@ -547,7 +547,7 @@ bool decode_ALU(struct decoder *d, const struct ptx_inst *in)
 		{PTX_OP_BMSK, 2, {[PTX_B32] = bmsk_32}},
 		{PTX_OP_SZEXT, 2, {[PTX_U32] = szext_u32, [PTX_S32] = szext_s32}},
 	};
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 
 	if (in->op == PTX_OP_COPYSIGN ||
 	    ((in->op == PTX_OP_ABS || in->op == PTX_OP_NEG) && exec_float_type(type)))
@@ -630,7 +630,7 @@ bool decode_LOP3(struct decoder *d, const struct ptx_inst *in)
 	int32_t a, b, c, q = 0, dst, dst2 = 0;
 	struct dop *op;
 
-	if (in->types[0] != PTX_B32 || !d_need(d, in, 5, 6) || in->ops[4].kind != PTX_O_INT)
+	if (in->mn->types[0] != PTX_B32 || !d_need(d, in, 5, 6) || in->ops[4].kind != PTX_O_INT)
 		return false;
 	a = d_src(d, in, 1, PTX_B32);
 	b = d_src(d, in, 2, PTX_B32);
@@ -770,10 +770,10 @@ static enum step dp(struct thread *t, const struct dop *d)
 
 bool decode_DP(struct decoder *d, const struct ptx_inst *in)
 {
-	if (in->ntypes != 2 || !emit_n(d, in, dp, in->types[0], 3))
+	if (in->mn->ntypes != 2 || !emit_n(d, in, dp, in->mn->types[0], 3))
 		return false;
 	last(d)->sub = (uint8_t)in->op;
-	last(d)->flags = (in->types[0] == PTX_S32) | (in->types[1] == PTX_S32) << 1 |
+	last(d)->flags = (in->mn->types[0] == PTX_S32) | (in->mn->types[1] == PTX_S32) << 1 |
 			 (ptx_inst_has(in, PTX_M_HI) ? 4 : 0);
 	return true;
 }
@@ -1032,8 +1032,8 @@ static bool decode_compare(struct decoder *d, const struct ptx_inst *in, bool se
 
 	if (!s || !cmp_of(in, s) || !d_need(d, in, s->bop ? 4 : 3, s->bop ? 4 : 3))
 		return false;
-	s->type = in->types[setp ? 0 : 1];
-	if (in->ntypes != (setp ? 1 : 2) || !comparable(s->type, s->cmp))
+	s->type = in->mn->types[setp ? 0 : 1];
+	if (in->mn->ntypes != (setp ? 1 : 2) || !comparable(s->type, s->cmp))
 		return false;
 	o = &in->ops[0];
 	a = d_src(d, in, 1, s->type);
@@ -1054,7 +1054,7 @@ static bool decode_compare(struct decoder *d, const struct ptx_inst *in, bool se
 	op->dst = dst;
 	op->dst2 = dst2;
 	op->aux = s;
-	op->type = in->types[0];
+	op->type = in->mn->types[0];
 	op->flags = ptx_inst_has(in, PTX_M_FTZ);
 	if (setp && !s->bop && !s->has_q && !op->flags && s->cmp <= CMP_GE &&
 	    setp_fns[s->type][s->cmp])
@@ -1076,7 +1076,7 @@ OP(selp_op, uint64_t, ((C(uint64_t) & 1) != 0) != (d->flags != 0) ? A(uint64_t) 
 
 bool decode_SELP(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	int32_t a, b, c, dst;
 	struct dop *op;
 	bool neg;
@@ -1104,11 +1104,11 @@ OP(slct_f32, uint64_t,
 
 bool decode_SLCT(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0], ct = in->types[1];
+	enum ptx_type type = in->mn->types[0], ct = in->mn->types[1];
 	int32_t a, b, c, dst;
 	struct dop *op;
 
-	if (in->ntypes != 2 || !d_need(d, in, 4, 4) || (ct != PTX_S32 && ct != PTX_F32))
+	if (in->mn->ntypes != 2 || !d_need(d, in, 4, 4) || (ct != PTX_S32 && ct != PTX_F32))
 		return false;
 	a = d_src(d, in, 1, type);
 	b = d_src(d, in, 2, type);
@@ -1178,7 +1178,7 @@ static enum step mov_unpack(struct thread *t, const struct dop *d)
 static bool decode_vector_move(struct decoder *d, const struct ptx_inst *in,
 			       const struct ptx_operand *vec, bool pack)
 {
-	unsigned bits = ptx_type_bits(in->types[0]);
+	unsigned bits = ptx_type_bits(in->mn->types[0]);
 	struct pack *p = d_own(d, sizeof(*p));
 	int32_t other;
 	struct dop *op;
@@ -1201,7 +1201,7 @@ static bool decode_vector_move(struct decoder *d, const struct ptx_inst *in,
 	if (p->wide)
 		other = d_reg128(d, &in->ops[pack ? 0 : 1]);
 	else
-		other = pack ? d_reg(d, &in->ops[0]) : d_value(d, &in->ops[1], in->types[0]);
+		other = pack ? d_reg(d, &in->ops[0]) : d_value(d, &in->ops[1], in->mn->types[0]);
 	op = d_emit(d, pack ? mov_pack : mov_unpack);
 	op->dst = op->a = other;
 	op->aux = p;
@@ -1210,11 +1210,11 @@ static bool decode_vector_move(struct decoder *d, const struct ptx_inst *in,
 
 bool decode_MOV(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	int32_t a, dst;
 	struct dop *op;
 
-	if (in->ntypes != 1 || !d_need(d, in, 2, 2))
+	if (in->mn->ntypes != 1 || !d_need(d, in, 2, 2))
 		return false;
 	if (in->ops[0].kind == PTX_O_VEC && in->ops[1].kind == PTX_O_VEC) {
 		/* Vector registers and %tid as wholes: element by element. */

@@ -19,7 +19,7 @@ bool d_fail_name(struct decoder *d, const char *why, const char *name)
 {
 	if (!d->failed && d->errlen)
 		snprintf(d->err, d->errlen, "%s, line %u: %s: %s%s", d->f->name,
-			 d->in ? d->in->line : d->f->line, d->in ? d->in->text : "", why, name);
+			 d->in ? d->in->line : d->f->line, d->in ? d->in->mn->text : "", why, name);
 	d->failed = true;
 	return false;
 }

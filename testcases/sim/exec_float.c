@@ -365,11 +365,11 @@ static unsigned float_flags(const struct ptx_inst *in)
 bool exec_float_binary(struct decoder *d, const struct ptx_inst *in, enum float_op fop)
 {
 	static const op_fn fast[] = { add_f32, sub_f32, mul_f32, div_f32 };
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	int32_t a, b, dst;
 	struct dop *op;
 
-	if (in->ntypes != 1 || !d_need(d, in, 3, 3))
+	if (in->mn->ntypes != 1 || !d_need(d, in, 3, 3))
 		return false;
 	a = d_src(d, in, 1, type);
 	b = d_src(d, in, 2, type);
@@ -435,11 +435,11 @@ static enum step fma_half(struct thread *t, const struct dop *d)
 
 bool exec_float_fma(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	int32_t a, b, c, dst;
 	struct dop *op;
 
-	if (in->ntypes != 1 || !exec_float_type(type) || !d_need(d, in, 4, 4))
+	if (in->mn->ntypes != 1 || !exec_float_type(type) || !d_need(d, in, 4, 4))
 		return false;
 	a = d_src(d, in, 1, type);
 	b = d_src(d, in, 2, type);
@@ -481,7 +481,7 @@ static enum step sign_op(struct thread *t, const struct dop *d)
 
 bool exec_float_sign(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	unsigned n = in->op == PTX_OP_COPYSIGN ? 3 : 2;
 	int32_t a, b = 0, dst;
 	struct dop *op;
@@ -568,11 +568,11 @@ static enum step fun_half(struct thread *t, const struct dop *d)
 
 bool decode_FUN(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	int32_t a, dst;
 	struct dop *op;
 
-	if (in->ntypes != 1 || !exec_float_type(type) || !d_need(d, in, 2, 2))
+	if (in->mn->ntypes != 1 || !exec_float_type(type) || !d_need(d, in, 2, 2))
 		return false;
 	a = d_src(d, in, 1, type);
 	dst = d_dst(d, in, 0);
@@ -619,11 +619,11 @@ static enum step testp(struct thread *t, const struct dop *d)
 
 bool decode_TESTP(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	int32_t a, dst;
 	struct dop *op;
 
-	if ((type != PTX_F32 && type != PTX_F64) || !in->nmods || !d_need(d, in, 2, 2))
+	if ((type != PTX_F32 && type != PTX_F64) || !in->mn->nmods || !d_need(d, in, 2, 2))
 		return false;
 	a = d_src(d, in, 1, type);
 	dst = d_dst(d, in, 0);
@@ -631,7 +631,7 @@ bool decode_TESTP(struct decoder *d, const struct ptx_inst *in)
 	op->a = a;
 	op->dst = dst;
 	op->type = (uint8_t)type;
-	op->index = in->mods[0];
+	op->index = in->mn->mods[0];
 	return !d->failed;
 }
 
@@ -851,13 +851,13 @@ static enum step cvt_tf32(struct thread *t, const struct dop *d)
 
 bool decode_CVT(struct decoder *d, const struct ptx_inst *in)
 {
-	enum ptx_type dt = in->types[0], st = in->types[1];
+	enum ptx_type dt = in->mn->types[0], st = in->mn->types[1];
 	bool df, sf;
 	int32_t a, b = 0, dst;
 	struct dop *op;
 	op_fn fn;
 
-	if (in->ntypes != 2)
+	if (in->mn->ntypes != 2)
 		return false;
 	df = dt == PTX_F16 || dt == PTX_BF16 || dt == PTX_F32 || dt == PTX_F64;
 	sf = st == PTX_F16 || st == PTX_BF16 || st == PTX_F32 || st == PTX_F64;

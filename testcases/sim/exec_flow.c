@@ -127,7 +127,7 @@ static enum step call(struct thread *t, const struct dop *d)
 	if (!fr) {
 		/* exec_push() does not know the place. */
 		t->block->launch->fault.line = d->in->line;
-		t->block->launch->fault.inst = d->in->text;
+		t->block->launch->fault.inst = d->in->mn->text;
 		return STEP_FAULT;
 	}
 	fr->call = c;
@@ -728,7 +728,7 @@ bool decode_SHFL(struct decoder *d, const struct ptx_inst *in)
 	int32_t a, b, c, m, dst, dst2 = NO_SLOT;
 	struct dop *op;
 
-	if (in->types[0] != PTX_B32 || !d_need(d, in, 5, 5))
+	if (in->mn->types[0] != PTX_B32 || !d_need(d, in, 5, 5))
 		return false;
 	a = d_src(d, in, 1, PTX_B32);
 	b = d_src(d, in, 2, PTX_B32);
@@ -788,7 +788,7 @@ bool decode_MATCH(struct decoder *d, const struct ptx_inst *in)
 
 	if (!d_need(d, in, 3, 3) || !ptx_inst_has(in, PTX_M_SYNC))
 		return false;
-	a = d_src(d, in, 1, in->types[0]);
+	a = d_src(d, in, 1, in->mn->types[0]);
 	m = d_src(d, in, 2, PTX_B32);
 	if (o->kind == PTX_O_PAIR) {
 		dst = o->elem[0].kind == PTX_O_SINK ? d_scratch(d) : d_reg(d, &o->elem[0]);
@@ -799,7 +799,7 @@ bool decode_MATCH(struct decoder *d, const struct ptx_inst *in)
 	}
 	op = d_emit(d, warp_wait);
 	op->type = all ? W_MATCH_ALL : W_MATCH_ANY;
-	op->size = (uint8_t)ptx_type_size(in->types[0]);
+	op->size = (uint8_t)ptx_type_size(in->mn->types[0]);
 	op->a = a;
 	op->e = m;
 	op->dst = dst;
@@ -814,14 +814,15 @@ bool decode_REDUX(struct decoder *d, const struct ptx_inst *in)
 	int32_t a, m, dst;
 	struct dop *op;
 
-	if (!d_need(d, in, 3, 3) || in->types[0] == PTX_F32 || ptx_type_bits(in->types[0]) != 32)
+	if (!d_need(d, in, 3, 3) || in->mn->types[0] == PTX_F32 ||
+	    ptx_type_bits(in->mn->types[0]) != 32)
 		return false;
-	a = d_src(d, in, 1, in->types[0]);
+	a = d_src(d, in, 1, in->mn->types[0]);
 	m = d_src(d, in, 2, PTX_B32);
 	dst = d_dst(d, in, 0);
 	op = d_emit(d, warp_wait);
 	op->type = W_REDUX;
-	op->sub = in->types[0];
+	op->sub = in->mn->types[0];
 	op->a = a;
 	op->e = m;
 	op->dst = dst;

@@ -160,14 +160,14 @@ static bool memory_space(enum ptx_space s)
 static bool decode_access(struct decoder *d, const struct ptx_inst *in, bool load)
 {
 	enum ptx_space space = ptx_inst_space(in);
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	const struct ptx_operand *value, *addr;
 	unsigned size = ptx_type_size(type), n = in->vec;
 	struct dop where = { .pred = -1 }, *op;
 	bool fence;
 
 	/* A cache policy may follow. */
-	if (in->ntypes != 1 || !d_need(d, in, 2, 3) || !memory_space(space))
+	if (in->mn->ntypes != 1 || !d_need(d, in, 2, 3) || !memory_space(space))
 		return false;
 	if (in->nops == 3 && !ptx_inst_has(in, PTX_M_L2_CACHE_HINT) &&
 	    !ptx_inst_has(in, PTX_M_UNIFIED))
@@ -439,7 +439,7 @@ bool decode_ATOM(struct decoder *d, const struct ptx_inst *in)
 		{PTX_M_DEC, AOP_DEC},
 	};
 	enum ptx_space space = ptx_inst_space(in);
-	enum ptx_type type = in->types[0];
+	enum ptx_type type = in->mn->types[0];
 	bool red = in->op == PTX_OP_RED, found = false,
 	     hint = ptx_inst_has(in, PTX_M_L2_CACHE_HINT);
 	unsigned first = red ? 0 : 1, need;
@@ -453,7 +453,7 @@ bool decode_ATOM(struct decoder *d, const struct ptx_inst *in)
 			found = true;
 		}
 	}
-	if (!found || in->ntypes != 1 || !atomic_legal(aop, type) || !memory_space(space) ||
+	if (!found || in->mn->ntypes != 1 || !atomic_legal(aop, type) || !memory_space(space) ||
 	    (ptx_space_base(space) != PTX_SPACE_NONE && ptx_space_base(space) != PTX_SPACE_GLOBAL &&
 	     ptx_space_base(space) != PTX_SPACE_SHARED))
 		return false;
@@ -524,7 +524,7 @@ bool decode_CVTA(struct decoder *d, const struct ptx_inst *in)
 	struct dop *op;
 
 	if (!d_need(d, in, 2, 2) || !memory_space(space) || space == PTX_SPACE_NONE ||
-	    ptx_type_bits(in->types[0]) != 64)
+	    ptx_type_bits(in->mn->types[0]) != 64)
 		return false;
 	a = d_src(d, in, 1, PTX_U64);
 	dst = d_dst(d, in, 0);
@@ -627,9 +627,9 @@ bool decode_CP_ASYNC(struct decoder *d, const struct ptx_inst *in)
 	struct dop to = { .pred = -1 }, from = { .pred = -1 }, *op, *src;
 	int32_t b = NO_SLOT;
 
-	if (!d_need(d, in, 3, 5) || in->nspaces != 2 ||
-	    ptx_space_base(in->spaces[0]) != PTX_SPACE_SHARED ||
-	    in->spaces[1] != PTX_SPACE_GLOBAL || in->ops[2].kind != PTX_O_INT)
+	if (!d_need(d, in, 3, 5) || in->mn->nspaces != 2 ||
+	    ptx_space_base(in->mn->spaces[0]) != PTX_SPACE_SHARED ||
+	    in->mn->spaces[1] != PTX_SPACE_GLOBAL || in->ops[2].kind != PTX_O_INT)
 		return false;
 	if (in->ops[2].imm != 4 && in->ops[2].imm != 8 && in->ops[2].imm != 16)
 		return false;

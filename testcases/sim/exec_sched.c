@@ -50,7 +50,7 @@ enum step exec_raise(struct thread *t, const struct dop *d, enum exec_fault_kind
 	memcpy(f->tid, t->tid, sizeof(f->tid));
 	if (d && d->in) {
 		f->line = d->in->line;
-		f->inst = d->in->text;
+		f->inst = d->in->mn->text;
 	}
 	return STEP_FAULT;
 }

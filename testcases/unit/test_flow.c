@@ -1177,6 +1177,44 @@ Test(flow, operands_missing)
 		}
 }
 
+/* Of many accesses the first have ranges, of too many none.  The rest is whole, never missing. */
+Test(flow, many_accesses)
+{
+	static const unsigned counts[] = {400, 700, 2100};
+
+	for (unsigned c = 0; c < 3; c++) {
+		unsigned n = counts[c], ranges = 0, whole = 0;
+		char *text = malloc((size_t)n * 100 + 1000);
+		size_t len =
+			(size_t)sprintf(text, "%s",
+					".visible .entry k(.param .u64 y, .param .u64 x)\n{\n" REGS
+					"ld.param.u64 %rd1, [y]; ld.param.u64 %rd2, [x];\n");
+		struct kernel k;
+		struct got *g;
+
+		for (unsigned i = 0; i < n; i++)
+			len += (size_t)sprintf(text + len, "st.global.u32 [%%rd1+%u], %%r1;\n",
+					       4 * i);
+		sprintf(text + len, "ld.global.u32 %%r1, [%%rd2];\nret;\n}\n");
+		k = make(text);
+		free(text);
+		cr_assert_eq(k.i->accesses, n + 1);
+		cr_assert(role(&k, 0) == KRT_FLOW_WRITE && role(&k, 1) == KRT_FLOW_READ);
+		cr_assert_eq(!!(k.i->flags & KRT_FLOW_NO_RANGES), c == 2);
+		g = eval(&k, 1, 1, 1, 1, (struct words){{A, B}});
+		for (unsigned i = 0; i < g->n; i++) {
+			whole += g->r[i].whole;
+			if (!g->r[i].whole && g->r[i].base == A) {
+				cr_assert(g->r[i].must && g->r[i].hi <= A + 4 * n);
+				ranges += (unsigned)(g->r[i].hi - g->r[i].lo) / 4;
+			}
+		}
+		cr_assert_eq(ranges, c == 0 ? 400 : c == 1 ? 512 : 0, "%u", ranges);
+		cr_assert_eq(whole, c == 0 ? 0 : 2, "%u", whole); /* one a slot and kind */
+		drop(&k);
+	}
+}
+
 /* A kernel of about 1 MB: 4,000 guarded pieces. */
 Test(flow, large, .timeout = 120)
 {

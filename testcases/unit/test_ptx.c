@@ -3,8 +3,10 @@
  * The PTX front end: what it makes of the syntax, what it says of text that is
  * none, and that no text makes it crash or hang.
  */
-#include "../../analyzer/ptx/ptx.h"
+#define _GNU_SOURCE
+#include "../ptx/same.h"
 #include <criterion/criterion.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,14 +206,14 @@ Test(ptx, operands)
 	const struct ptx_inst *in = inst(f, 0);
 	const struct ptx_operand *o;
 
-	cr_assert(in->op == PTX_OP_LD && in->vec == 4 && in->ntypes == 1 &&
-		  in->types[0] == PTX_U32);
+	cr_assert(in->op == PTX_OP_LD && in->vec == 4 && in->mn->ntypes == 1 &&
+		  in->mn->types[0] == PTX_U32);
 	cr_assert(ptx_inst_space(in) == PTX_SPACE_GLOBAL && in->nops == 2 &&
 		  in->pred == PTX_NO_REG);
-	cr_assert_str_eq(in->text, "ld.global.v4.u32");
-	cr_assert(in->nmods == 3 && ptx_inst_has(in, PTX_M_V4) &&
+	cr_assert_str_eq(in->mn->text, "ld.global.v4.u32");
+	cr_assert(in->mn->nmods == 3 && ptx_inst_has(in, PTX_M_V4) &&
 		  ptx_inst_has(in, PTX_M_SPACE_GLOBAL));
-	cr_assert_str_eq(ptx_mod_text(m, in->mods[0]), "global");
+	cr_assert_str_eq(ptx_mod_text(m, in->mn->mods[0]), "global");
 	o = in->ops;
 	cr_assert(o->kind == PTX_O_VEC && o->n == 4 && o->elem[2].kind == PTX_O_SINK);
 	cr_assert_str_eq(reg_name(f, o->elem[3].reg), "%r12");
@@ -250,9 +252,9 @@ Test(ptx, operands)
 	cr_assert(in->ops[1].sel == PTX_SEL_B3 && in->ops[2].sel == PTX_SEL_H1 &&
 		  in->ops[3].flags & PTX_OF_NEG);
 	in = inst(f, 10);
-	cr_assert(in->op == PTX_OP_CP_BULK_TENSOR && in->nspaces == 2 &&
-		  in->spaces[1] == PTX_SPACE_GLOBAL);
-	cr_assert_eq(ptx_space_base(in->spaces[0]), PTX_SPACE_SHARED);
+	cr_assert(in->op == PTX_OP_CP_BULK_TENSOR && in->mn->nspaces == 2 &&
+		  in->mn->spaces[1] == PTX_SPACE_GLOBAL);
+	cr_assert_eq(ptx_space_base(in->mn->spaces[0]), PTX_SPACE_SHARED);
 	cr_assert_eq(ptx_op_mem(in->op), PTX_MEM_COPY);
 	cr_assert(in->ops[1].n == 2 && in->ops[1].elem[1].kind == PTX_O_VEC &&
 		  in->ops[1].elem[1].n == 2);
@@ -262,9 +264,9 @@ Test(ptx, operands)
 	o = &inst(f, 12)->ops[1];
 	cr_assert(o->elem[0].kind == PTX_O_VAR && o->elem[0].var == f->params[0]);
 	in = inst(f, 13);
-	cr_assert(in->op == PTX_OP_ADD && in->types[0] == PTX_U32 && in->ops[2].imm == -3);
+	cr_assert(in->op == PTX_OP_ADD && in->mn->types[0] == PTX_U32 && in->ops[2].imm == -3);
 	cr_assert_eq(in->line, 22);
-	cr_assert_str_eq(in->text, "add.u32");
+	cr_assert_str_eq(in->mn->text, "add.u32");
 	cr_assert_eq(inst(f, 15)->op, PTX_OP_RET);
 	cr_assert_eq(f->ninsts, 16);
 	ptx_free(m);
@@ -355,9 +357,9 @@ Test(ptx, unknown)
 	const struct ptx_inst *in = inst(f, 0);
 
 	cr_assert(in->op == PTX_OP_UNKNOWN && in->pred != PTX_NO_REG && in->vec == 2 &&
-		  in->types[0] == PTX_U32);
+		  in->mn->types[0] == PTX_U32);
 	cr_assert_eq(ptx_op_mem(in->op), PTX_MEM_ANY);
-	cr_assert_str_eq(in->text, "teleport.global.v2.u32 {%r1, %r2}, [%rd1+4]");
+	cr_assert_str_eq(in->mn->text, "teleport.global.v2.u32 {%r1, %r2}, [%rd1+4]");
 	cr_assert(in->nops == 2 && in->ops[0].kind == PTX_O_VEC && in->ops[1].kind == PTX_O_ADDR);
 	in = inst(f, 1);
 	cr_assert(in->op == PTX_OP_UNKNOWN && in->nops == 1 && in->ops[0].kind == PTX_O_TEXT);
@@ -367,7 +369,7 @@ Test(ptx, unknown)
 	cr_assert_eq(in->op, PTX_OP_UNKNOWN);
 	in = inst(f, 3);
 	cr_assert(in->op == PTX_OP_ADD && in->odd && in->nops == 3);
-	cr_assert_str_eq(ptx_mod_text(m, in->mods[1]), "brandnew");
+	cr_assert_str_eq(ptx_mod_text(m, in->mn->mods[1]), "brandnew");
 	in = inst(f, 4);
 	cr_assert(in->ops[1].kind == PTX_O_SREG && in->ops[1].reg == PTX_SREG_OTHER);
 	cr_assert_str_eq(in->ops[1].text, "%unheard_of");
@@ -429,7 +431,7 @@ Test(ptx, isa)
 				const struct ptx_inst *in = &f->insts[j];
 
 				cr_expect(in->op != PTX_OP_UNKNOWN && !in->odd, "%s:%u: %s",
-					  files[i], in->line, in->text);
+					  files[i], in->line, in->mn->text);
 				seen[in->op] = true;
 				total++;
 			}
@@ -440,6 +442,111 @@ Test(ptx, isa)
 		ops += seen[i];
 	cr_assert_gt(total, 2500);
 	cr_assert_gt(ops, 150, "only %u opcodes are in the corpus", ops);
+}
+
+/* The short way through usual instructions gives what the tokens give. */
+Test(ptx, both_ways)
+{
+	unsigned texts = 0;
+	glob_t g;
+
+	cr_assert_eq(glob(PTX_DIR "/*.ptx", 0, NULL, &g), 0);
+	cr_assert_eq(glob(PTX_DIR "/../kernels/*.ptx", GLOB_APPEND, NULL, &g), 0);
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		size_t len, n = 0;
+		char *text = slurp(g.gl_pathv[i], &len), *slow = ptx_commented(text, len, &n);
+		struct ptx_module *a = ptx_parse(text, len, NULL),
+				  *b = slow ? ptx_parse(slow, n, NULL) : NULL;
+
+		cr_assert(a);
+		if (slow) {
+			uint32_t line;
+
+			cr_assert(b, "%s", g.gl_pathv[i]);
+			line = ptx_differ(a, b);
+			cr_expect_eq(line, 0, "%s:%u", g.gl_pathv[i], line);
+			texts++;
+		}
+		ptx_free(a);
+		ptx_free(b);
+		free(text);
+		free(slow);
+	}
+	globfree(&g);
+	cr_assert_gt(texts, 50);
+}
+
+/* Forms on the border of the short way. */
+Test(ptx, nearly_usual)
+{
+	static const char *const lines[] = {
+		"add.s32 %r1, %r01, 5;",
+		"add.s32 %r1,%r2,0x1fffffffffffffff;",
+		"add.s32 %r1, %r2, 017;",
+		"add.s32 %r1, %r2, -0x10;",
+		"add.s32 %r1, %r2, - 3;",
+		"add.s32 %r1, %r2, 3U;",
+		"add.s32 %r1, %r2, 1 + 2;",
+		"add.s32 %r1, %r9, 1;",
+		"add.s32 %r1, %r2, %r3",
+		"add .s32 %r1, %r2, 4;",
+		"add.s32 %r1 , %r2 , 4 ;",
+		"@%p1 add.s32 %r1, %r2, 4;",
+		"@ !%p1 add.s32 %r1, %r2, 4;",
+		"@!%p1 bra L;",
+		"ld.global.u32 %r1, [%rd1+-4];",
+		"ld.global.u32 %r1, [%rd1 + 4];",
+		"ld.global.u32 %r1, [%rd1-4];",
+		"ld.global.u32 %r1, [ %rd1 ];",
+		"ld.global.v2.u32 {%r1, %r2}, [%rd1];",
+		"ld.global.v2.u32 {%r1,_}, [%rd1];",
+		"mov.f32 %f1, 0f3F800000;",
+		"mov.f32 %f1, 0f3F80000;",
+		"mov.f64 %d1, 0D3FF0000000000000;",
+		"mov.f32 %f1, -0f3F800000;",
+		"mov.f32 %f1, 1.5;",
+		"selp.b32 %r1, 1, 2, %p1;",
+		"setp.lt.s32 %p1|%p1, %r1, %r2;",
+		"bra.uni L;",
+		"bra L ;",
+		"bra N;",
+		"ret;",
+		"nosuch.u32 %r1, %r2;",
+		"add.s32.nosuch %r1, %r2, 3;",
+		"mov.u32 %r1, %tid.x;",
+		"add.s32 %r1, %r2, %x2;",
+		"add.s32 %r1, %r2, 9223372036854775808;",
+		"add.s32 %r1, %r2, 0x;",
+		"add.s32 %r1, %r2, 12L;",
+		"L: add.s32 %r1, %r2, 3;",
+		"M:: add.s32 %r1, %r2, 3;",
+		"M:M2:bra M;",
+		"add.s32: bra L;",
+		"add..s32 %r1, %r2, 3;",
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char text[600];
+		size_t n = (size_t)snprintf(
+			       text, sizeof(text),
+			       HEAD ".entry k() {\n.reg .b32 %%r<5>;\n.reg .b64 %%rd<3>;\n"
+				    ".reg .pred %%p<2>;\n.reg .f32 %%f<2>;\n"
+				    ".reg .f64 %%d<2>;\n.reg .v2 .b32 %%x<3>;\n"
+				    "add.s32 %%r1, %%r2, 3;\n%s\nL:\nadd.s32 %%r2, %%r1, 3;\n}\n",
+			       lines[i]),
+		       m = 0;
+		char *slow = ptx_commented(text, n, &m);
+		struct ptx_error ea, eb;
+		struct ptx_module *a = ptx_parse(text, n, &ea), *b = ptx_parse(slow, m, &eb);
+
+		cr_expect_eq(!a, !b, "%s: %s, %s", lines[i], ea.what, eb.what);
+		cr_expect_eq(ea.line, eb.line, "%s", lines[i]);
+		if (a && b)
+			cr_expect_eq(ptx_differ(a, b), 0, "%s", lines[i]);
+		ptx_free(a);
+		ptx_free(b);
+		free(slow);
+	}
 }
 
 Test(ptx, lazy)
@@ -464,7 +571,7 @@ Test(ptx, lazy)
 		cr_assert(a->ninsts == b->ninsts && a->nregs == b->nregs &&
 			  a->nlabels == b->nlabels);
 		for (uint32_t k = 0; k < a->ninsts; k++) {
-			cr_assert_str_eq(a->insts[k].text, b->insts[k].text);
+			cr_assert_str_eq(a->insts[k].mn->text, b->insts[k].mn->text);
 			cr_assert_eq(a->insts[k].line, b->insts[k].line);
 		}
 	}
