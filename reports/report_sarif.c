@@ -350,23 +350,16 @@ static unsigned steps_of(struct sarif *s, const struct krt_finding *f, struct st
 	return n;
 }
 
-/* Readers of messages run lines together: "a(x); b(y)". */
-static const char *on_one_line(struct sarif *s, const char *code)
+/* The lines of code that make the missing edge. */
+static void added(FILE *out, const struct krt_missing *e)
 {
-	char *line = krt_arena_alloc(s->mem, code ? 2 * strlen(code) + 1 : 1), *p = line;
-
-	if (!line)
-		return checked(s, NULL);
-	for (; code && *code; code++) {
-		if (*code != '\n') {
-			*p++ = *code;
-		} else if (code[1]) {
-			if (p > line && p[-1] != ';')
-				*p++ = ';';
-			*p++ = ' ';
-		}
-	}
-	return line;
+	if (!e->record_after || !e->code || !*e->code)
+		return;
+	fputs("\nAdd:\n", out);
+	literal(out, e->code);
+	fputs(e->code[strlen(e->code) - 1] == '\n' ? "" : "\n", out);
+	if (e->verified == KRT_VERIFIED_REMOVES)
+		fputs("Verified: with it the finding disappears.", out);
 }
 
 static void message(struct sarif *s, const struct krt_finding *f, const struct step *step,
@@ -391,13 +384,9 @@ static void message(struct sarif *s, const struct krt_finding *f, const struct s
 	sentence(out, " Order that exists: ", f->order_exists);
 	sentence(out, " Missing: ", f->order_missing);
 	sentence(out, " Fix: ", f->fix);
-	if (f->edge.record_after) {
-		sentence(out, " Add: ", on_one_line(s, f->edge.code));
-		if (f->edge.verified == KRT_VERIFIED_REMOVES)
-			fputs(" Verified: with it the finding disappears.", out);
-	}
+	added(out, &f->edge);
 	if (!n || !krt_stack_site(step[0].stack))
-		fputs(" No call stack tells where in the source.", out);
+		fputs("\nNo call stack tells where in the source.", out);
 	s->broken |= fclose(out) != 0;
 	text_object(s, "message", text ? clipped(s, text, MESSAGE) : "");
 	free(text);

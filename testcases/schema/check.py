@@ -216,7 +216,7 @@ def sarif_excused(doc):
          suppression)
     raw = results['KRT-RACE-RAW']
     want(raw['suppressions'] == [] and raw['properties']['fixVerified'] == 'removes', raw)
-    want(' Add: cuEventRecord(e, one); cuStreamWaitEvent(two, e, 0). Verified: ' in raw['message']['text'], raw)
+    want('\nAdd:\ncuEventRecord(e, one);\ncuStreamWaitEvent(two, e, 0)\nVerified: ' in raw['message']['text'], raw)
 
 
 def sarif_torn(doc):
