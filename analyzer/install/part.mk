@@ -40,7 +40,7 @@ $(MAN_PAGES) $(COMPLETION): $(O)/man/%: analyzer/install/%.in $(O)/man/.tables $
 PREFIX	     ?= /usr/local
 BINDIR	     ?= $(PREFIX)/bin
 # Debian's folders for an architecture are for what lies in /usr.
-LIBDIR	     ?= $(PREFIX)/lib$(if $(filter /usr,$(PREFIX)),$(MULTIARCH:%=/%))
+LIBDIR	     ?= $(PREFIX)/lib$(if $(filter /usr,$(abspath $(PREFIX))),$(MULTIARCH:%=/%))
 INCLUDEDIR   ?= $(PREFIX)/include
 DATADIR	     ?= $(PREFIX)/share
 MANDIR	     ?= $(DATADIR)/man
