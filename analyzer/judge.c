@@ -359,17 +359,6 @@ static const char *kernel_text(const char *text, const char *full, char *buf, si
 	return buf;
 }
 
-/* "stream 3 (0x55d0)" is named so where its operation is described, and "stream 3" in sentences. */
-static const char *short_stream(const char *text, char *buf, size_t len)
-{
-	const char *handle = text ? strstr(text, " (0x") : NULL;
-
-	if (!handle || handle[strcspn(handle, ")")] != ')' || handle[strcspn(handle, ")") + 1])
-		return text;
-	snprintf(buf, len, "%.*s", (int)(handle - text), text);
-	return buf;
-}
-
 /* One that is of neither operation is named nowhere else. */
 static const char *other_stream(const char *text, const struct krt_facts *given,
 				const struct krt_facts *readable)
@@ -393,8 +382,8 @@ static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct 
 	facts->cur.api = kernel_text(given->cur.api, f->current.kernel, cur, sizeof(cur));
 	facts->prev.api = kernel_text(given->prev.api, f->previous.kernel, prev, sizeof(prev));
 	facts->thing = kernel_text(given->thing, f->current.kernel, thing, sizeof(thing));
-	facts->cur.stream = short_stream(given->cur.stream, streams[0], sizeof(streams[0]));
-	facts->prev.stream = short_stream(given->prev.stream, streams[1], sizeof(streams[1]));
+	facts->cur.stream = krt_words_stream(given->cur.stream, streams[0], sizeof(streams[0]));
+	facts->prev.stream = krt_words_stream(given->prev.stream, streams[1], sizeof(streams[1]));
 	facts->other = other_stream(given->other, given, facts);
 	facts->home = other_stream(given->home, given, facts);
 	facts->third_stream = other_stream(given->third_stream, given, facts);

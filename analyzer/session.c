@@ -489,10 +489,18 @@ static struct krt_engine *judge_again(void *user, unsigned process, const struct
 	return e;
 }
 
+static void name_again(void *user, unsigned process, struct krt_finding *f, struct krt_arena *a)
+{
+	name_finding(user, process, f, a);
+}
+
 static void verify(struct krt_session *s, struct krt_report *r)
 {
-	const struct krt_verify v = {
-		.user = s, .engine = engine_of, .again = judge_again, .records = records_of};
+	const struct krt_verify v = {.user = s,
+				     .engine = engine_of,
+				     .again = judge_again,
+				     .records = records_of,
+				     .name = name_again};
 	const char *gone = s->spool ? krt_spool_gone(s->spool) : NULL;
 
 	if (!s->verify)

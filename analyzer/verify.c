@@ -53,7 +53,7 @@ void krt_verify_none(struct krt_report *r, const char *why)
 
 /* --- comparing -------------------------------------------------------------------- */
 
-static const struct krt_finding *with_key(const struct krt_report *r, uint64_t key)
+static struct krt_finding *with_key(const struct krt_report *r, uint64_t key)
 {
 	for (size_t i = 0; i < r->nfindings; i++)
 		if (r->finding[i].key == key)
@@ -77,7 +77,7 @@ static bool lacks_order(const struct krt_finding *f)
 }
 
 /* A finding that was not there before: the order only exchanged one for another. */
-static const struct krt_finding *news(const struct work *w, const struct trial *t)
+static struct krt_finding *news(const struct work *w, const struct trial *t)
 {
 	for (size_t i = 0; i < t->after->nfindings; i++)
 		if (t->after->finding[i].level > KRT_LEVEL_NOTE &&
@@ -121,7 +121,7 @@ static void also(struct work *w, const struct trial *t, struct krt_finding *f)
 static void judge(struct work *w, const struct trial *t, struct krt_finding *f)
 {
 	struct krt_arena *a = w->r->arena;
-	const struct krt_finding *left, *new;
+	struct krt_finding *left, *new;
 	struct krt_missing *m = &f->edge;
 
 	if (!t->after) {
@@ -136,6 +136,8 @@ static void judge(struct work *w, const struct trial *t, struct krt_finding *f)
 			 "another way, behind the wait";
 		return;
 	}
+	if (left || new)
+		w->v->name(w->v->user, t->process, left ? left : new, t->after->arena);
 	m->each = t->change.each;
 	m->verified = left || new ? KRT_VERIFIED_KEEPS : KRT_VERIFIED_REMOVES;
 	m->why = NULL;
@@ -250,37 +252,86 @@ static void try_finding(struct work *w, size_t i)
 		judge(w, t, f);
 }
 
-/* All orders of a process at once: what stays has more than one cause. */
-static void try_all(struct work *w, unsigned process)
+/* Of a finding that its own order alone does not remove. */
+static void also_with_all(struct work *w, struct krt_finding *f, const struct krt_report *after,
+			  bool cycle)
+{
+	if (f->edge.verified != KRT_VERIFIED_KEEPS || !f->edge.why)
+		return;
+	f->edge.why = krt_arena_printf(w->r->arena,
+				       "%s; with the orders of all findings at once it %s",
+				       f->edge.why,
+				       cycle			 ? "would wait for itself"
+				       : with_key(after, f->key) ? "stays"
+								 : "goes");
+}
+
+static uint64_t failing(const struct krt_report *r)
+{
+	return krt_report_count(r, KRT_LEVEL_ERROR) + krt_report_count(r, KRT_LEVEL_WARNING);
+}
+
+/* All orders of a process at once: what is left?  KRT_UNKNOWN: that is not known. */
+static uint64_t try_all(struct work *w, unsigned process)
 {
 	struct krt_change all[2 * KRT_VERIFY_FINDINGS];
+	struct trial *alone = NULL;
 	struct krt_report *after;
-	bool keeps = false, cycle = false, streams;
+	bool cycle = false, streams;
 	const char *why;
 	unsigned n = 0;
+	uint64_t left;
 
-	for (unsigned i = 0; i < w->n; i++)
-		if (w->trial[i].process == process && w->trial[i].after && !w->trial[i].cycle)
-			all[n++] = w->trial[i].change;
-	for (size_t i = 0; i < w->r->nfindings; i++)
-		keeps |= w->r->finding[i].process == process &&
-			 w->r->finding[i].edge.verified == KRT_VERIFIED_KEEPS;
-	if (n < 2 || !keeps)
-		return;
-	after = find_again(w, process, all, n, &cycle, &streams, &why);
-	for (size_t i = 0; after && i < w->r->nfindings; i++) {
-		struct krt_finding *f = &w->r->finding[i];
+	for (unsigned i = 0; i < w->n; i++) {
+		struct trial *t = &w->trial[i];
 
-		if (f->process != process || f->edge.verified != KRT_VERIFIED_KEEPS || !f->edge.why)
+		if (t->process != process || t->cycle)
 			continue;
-		f->edge.why = krt_arena_printf(w->r->arena,
-					       "%s; with the orders of all findings at once it %s",
-					       f->edge.why,
-					       cycle			 ? "would wait for itself"
-					       : with_key(after, f->key) ? "stays"
-									 : "goes");
+		if (!t->after)
+			return KRT_UNKNOWN;
+		all[n++] = t->change;
+		alone = t;
 	}
+	if (n == 1)
+		return failing(alone->after);
+	after = n ? find_again(w, process, all, n, &cycle, &streams, &why) : NULL;
+	if (!after)
+		return KRT_UNKNOWN;
+	left = failing(after);
+	for (size_t i = 0; i < w->r->nfindings; i++)
+		if (w->r->finding[i].process == process)
+			also_with_all(w, &w->r->finding[i], after, cycle);
 	krt_report_destroy(after);
+	return left;
+}
+
+/* Has a trial before number n the same process? */
+static bool seen(const struct work *w, unsigned process, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (w->trial[i].process == process)
+			return true;
+	return false;
+}
+
+static void sum_up(struct work *w)
+{
+	struct krt_report *r = w->r;
+	uint64_t left;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		r->orders_tried += w->trial[i].after && !w->trial[i].change.each;
+		if (seen(w, w->trial[i].process, i))
+			continue;
+		left = try_all(w, w->trial[i].process);
+		r->left_with_orders = left == KRT_UNKNOWN || r->left_with_orders == KRT_UNKNOWN
+					      ? KRT_UNKNOWN
+					      : r->left_with_orders + left;
+	}
+	for (size_t i = 0; i < r->nfindings; i++)
+		if (r->left_with_orders != KRT_UNKNOWN && r->finding[i].level > KRT_LEVEL_NOTE &&
+		    !seen(w, r->finding[i].process, w->n))
+			r->left_with_orders++;
 }
 
 void krt_verify_report(struct krt_report *r, const struct krt_verify *v)
@@ -305,14 +356,7 @@ void krt_verify_report(struct krt_report *r, const struct krt_verify *v)
 		sigaction(signals[i], &act, &old[i]);
 	for (size_t i = 0; i < r->nfindings; i++)
 		try_finding(w, i);
-	for (size_t i = 0; i < w->n; i++) {
-		bool seen = false;
-
-		for (size_t k = 0; k < i; k++)
-			seen |= w->trial[k].process == w->trial[i].process;
-		if (!seen)
-			try_all(w, w->trial[i].process);
-	}
+	sum_up(w);
 	for (unsigned i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		sigaction(signals[i], &old[i], NULL);
 	for (unsigned i = 0; i < w->n; i++)

@@ -4,6 +4,8 @@
  * again as if the program had made that order: is the finding gone, which others go with
  * it, does a new one come, would the program wait for itself?
  *
+ * At last all of these orders at once: what is left then?
+ *
  * The work is bounded: errors first, then warnings, so many of them, so many records.
  * An interrupt ends it; what is known by then stands.
  */
@@ -27,6 +29,8 @@ struct krt_verify {
 	struct krt_engine *(*again)(void *user, unsigned process, const struct krt_change *c,
 				    unsigned n, const char **why);
 	uint64_t (*records)(void *user, unsigned process);
+	/* Gives a finding of another engine the names that reports have. */
+	void (*name)(void *user, unsigned process, struct krt_finding *f, struct krt_arena *a);
 };
 
 /* Sorted findings of the report get edge.verified, why and also. */

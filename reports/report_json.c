@@ -447,6 +447,8 @@ int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_write
 	krt_json_uint(&j, "bytes", bytes);
 	krt_json_uint(&j, "stalled_ns", stalled);
 	krt_json_uint(&j, "peak_bytes", peak);
+	krt_json_uint(&j, "orders_tried", r->orders_tried);
+	figure(&j, "left_with_orders", r->orders_tried ? r->left_with_orders : KRT_UNKNOWN);
 	krt_json_close(&j, '}');
 	krt_json_close(&j, '}');
 	return krt_json_end(&j);

@@ -711,8 +711,11 @@ static void whole(const struct node *root)
 	findings(root, "findings", krt_report_add_finding);
 	findings(root, "suppressed", krt_report_add_suppressed);
 	n = member(root, "stats");
-	if (is_object(&n))
+	if (is_object(&n)) {
 		r->possible_total = count(&n, "possible_total");
+		r->orders_tried = count(&n, "orders_tried");
+		r->left_with_orders = figure(&n, "left_with_orders");
+	}
 }
 
 /* What a damaged file holds goes to a terminal in messages. */

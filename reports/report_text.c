@@ -670,6 +670,14 @@ static void last_line(struct text *t, size_t hidden)
 		plain(t, sum.python);
 		end(t);
 	}
+	if (t->r->orders_tried > 1 && t->r->left_with_orders != KRT_UNKNOWN) {
+		begin(t, 1);
+		say(t, "krtsan: with the missing edges of all findings at once ");
+		number(t, t->r->left_with_orders);
+		say(t, " of the errors and warnings %s left",
+		    t->r->left_with_orders == 1 ? "is" : "are");
+		end(t);
+	}
 	kernels(t, &sum);
 	begin(t, 1);
 	say(t, "krtsan: ");

@@ -274,6 +274,8 @@ struct krt_report {
 	struct krt_process *process;
 	struct krt_finding *finding; /* errors first, then by sequence */
 	struct krt_finding *suppressed; /* as finding; none of them is among those */
+	uint64_t orders_tried;	     /* that findings lack; with all of them are left: */
+	uint64_t left_with_orders;   /* errors and warnings; KRT_UNKNOWN, or orders_tried is 0 */
 	uint64_t possible_total;     /* found, also those beyond possible_max */
 	struct krt_arena *arena;
 };

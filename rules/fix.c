@@ -370,11 +370,12 @@ void krt_fix_words(struct krt_finding *f, const struct krt_fix_places *p, struct
 {
 	struct krt_missing *m = &f->edge;
 	bool known_record, known_wait;
-	char buf[1024];
+	char buf[1024] = "", from[160], to[160];
 	struct out o = {buf, sizeof(buf), 0};
 	struct fill filled = {.m = m,
-			      .from = m->record_stream,
-			      .to = m->host ? "the host" : m->wait_stream,
+			      .from = krt_words_stream(m->record_stream, from, sizeof(from)),
+			      .to = m->host ? "the host"
+					    : krt_words_stream(m->wait_stream, to, sizeof(to)),
 			      .event = "done"};
 	const char *said, *sentence = rows[m->kind][m->api].sentence, *lines;
 

@@ -47,6 +47,16 @@ void krt_rule_words(const struct krt_facts *f, struct krt_words *w)
 		words[f->rule](f, w);
 }
 
+const char *krt_words_stream(const char *text, char *buf, size_t len)
+{
+	const char *handle = text ? strstr(text, " (0x") : NULL;
+
+	if (!handle || handle[strcspn(handle, ")")] != ')' || handle[strcspn(handle, ")") + 1])
+		return text;
+	snprintf(buf, len, "%.*s", (int)(handle - text), text);
+	return buf;
+}
+
 /* Of a kernel that only holds a pointer, one byte stands for all that it reaches. */
 bool krt_words_open(const struct krt_facts *f)
 {

@@ -191,6 +191,8 @@ void krt_fix_edge(const struct krt_facts *f, struct krt_missing *m);
 void krt_words_wait(const struct krt_facts *f, struct krt_words *w);
 void krt_words_order(const struct krt_facts *f, struct krt_words *w);
 void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
+/* "stream 3 (0x55d0)" is named so where its operation is described, and "stream 3" in sentences. */
+const char *krt_words_stream(const char *text, char *buf, size_t len);
 /* Is of the shared bytes only known where they begin? */
 bool krt_words_open(const struct krt_facts *f);
 
