@@ -881,8 +881,8 @@ static uint64_t made_at(const struct order *o, uint32_t v, const struct krt_call
 	return s && krt_change_makes_node(site, &s->made) ? s->made.seq : 0;
 }
 
-/* The last one that was made before seq; where there is none the first one after it. */
-static uint32_t made_before(const struct maker *m, uint32_t n, uint64_t seq)
+/* The last one that was made before seq; later: the first one after it.  ALL: none. */
+static uint32_t made_beside(const struct maker *m, uint32_t n, uint64_t seq, bool later)
 {
 	uint32_t low = 0, high = n;
 
@@ -894,16 +894,29 @@ static uint32_t made_before(const struct maker *m, uint32_t n, uint64_t seq)
 		else
 			high = mid;
 	}
-	if (low)
-		return m[low - 1].node;
+	if (!later)
+		return low ? m[low - 1].node : ALL;
 	while (low < n && m[low].seq == seq)
 		low++;
 	return low < n ? m[low].node : ALL;
 }
 
+static void add_edges_to(struct order *o, const struct krt_call_site *before, const struct maker *m,
+			 uint32_t n, bool later)
+{
+	for (uint32_t v = 0; v < o->g->nodes; v++) {
+		uint64_t seq = made_at(o, v, before);
+		uint32_t from = seq ? made_beside(m, n, seq, later) : ALL;
+
+		if (from != ALL && krt_heap_grow(&o->e->heap, &o->added, &o->added_cap, o->nadded,
+						 sizeof(*o->added)))
+			o->added[o->nadded++] = (struct krt_gedge){.from = from, .to = v};
+	}
+}
+
 static void add_edges_of(struct order *o, const struct krt_change *c, struct maker *m)
 {
-	uint32_t n = 0, from;
+	uint32_t n = 0, had = o->nadded;
 
 	for (uint32_t v = 0; v < o->g->nodes; v++) {
 		uint64_t seq = made_at(o, v, &c->after);
@@ -912,14 +925,10 @@ static void add_edges_of(struct order *o, const struct krt_change *c, struct mak
 			m[n++] = (struct maker){.seq = seq, .node = v};
 	}
 	qsort(m, n, sizeof(*m), by_seq);
-	for (uint32_t v = 0; n && v < o->g->nodes; v++) {
-		uint64_t seq = made_at(o, v, &c->before);
-
-		from = seq ? made_before(m, n, seq) : ALL;
-		if (from != ALL && krt_heap_grow(&o->e->heap, &o->added, &o->added_cap, o->nadded,
-						 sizeof(*o->added)))
-			o->added[o->nadded++] = (struct krt_gedge){.from = from, .to = v};
-	}
+	/* as an event that is captured; nodes that are added may be so in any order */
+	add_edges_to(o, &c->before, m, n, false);
+	if (o->nadded == had)
+		add_edges_to(o, &c->before, m, n, true);
 }
 
 static void add_edges(struct order *o)

@@ -258,12 +258,11 @@ static void also_with_all(struct work *w, struct krt_finding *f, const struct kr
 {
 	if (f->edge.verified != KRT_VERIFIED_KEEPS || !f->edge.why)
 		return;
-	f->edge.why = krt_arena_printf(w->r->arena,
-				       "%s; with the orders of all findings at once it %s",
-				       f->edge.why,
-				       cycle			 ? "would wait for itself"
-				       : with_key(after, f->key) ? "stays"
-								 : "goes");
+	f->edge.why = krt_arena_printf(
+		w->r->arena, "%s; with the orders of all findings at once it %s", f->edge.why,
+		cycle			  ? "would wait for itself"
+		: with_key(after, f->key) ? "stays"
+					  : "goes");
 }
 
 static uint64_t failing(const struct krt_report *r)

@@ -16,6 +16,8 @@
  *   EXPECT-FIXED: ...         the same of the fixed twin; no such line, no twin
  *   ARGS: ...                 a further run with arguments; its EXPECT lines follow
  *   MENTIONS: RULE "text"     some string of that finding contains the text
+ *   FIX: RULE STATE[+N] why   what the order that it lacks does: none (there is no such
+ *                             order), removes, keeps, cycle; +N: N other findings go too
  *   FINDINGS: N               so many in all, possible ones not counted
  *   SIM-WRONG: ...            without krtsan, on the simulated driver, it prints WRONG
  *   OPTIONS: ...              KRTSAN_OPTIONS of every run
@@ -25,7 +27,9 @@
  *   UNSTABLE: ...             counts or stacks may differ between two runs
  *   SOURCE: ...               where the case comes from
  *
- * Any finding that is not expected fails, possible ones excepted.  Each case is
+ * Any finding that is not expected fails, possible ones excepted.  A finding that is a
+ * missing order (not a note) must be gone with that order, and nothing else be there,
+ * unless FIX: tells otherwise; a use after its free lacks a free that comes later.  Each case is
  *  (n) run alone: exit code 0, and WRONG only in hazards
  *  (a) krtsan run --report=json: findings, verdict, exit code, keys and stacks
  *  (b) LD_PRELOAD alone: same exit code, same findings
@@ -65,12 +69,16 @@ struct expect {
 struct test {
 	char name[160], source[PATH_MAX], binary[PATH_MAX];
 	bool hazard;				  /* may compute a wrong value */
-	int nexpect, nargs, nmentions, nfindings; /* nfindings 0: any number */
+	int nexpect, nargs, nmentions, nfixes, nfindings; /* nfindings 0: any number */
 	struct expect expect[MAX_EXPECT];
 	char *args[MAX_ARGS];
 	struct {
 		char rule[64], text[128];
 	} mention[MAX_EXPECT];
+	struct {
+		char rule[64], state[32];
+		unsigned also;
+	} fix[MAX_EXPECT];
 	bool sim_wrong, may_skip, unstable, sim_only;
 	char options[256], inconclusive[128];
 	bool broken; /* its head comment is */
@@ -176,6 +184,13 @@ static void parse_head(const char *kind, const char *name)
 				bad_line(t, line);
 			else
 				t->nmentions++;
+		} else if (!strcmp(key, "FIX")) {
+			if (t->nfixes == MAX_EXPECT ||
+			    sscanf(s, "%63s %31[a-z]+%u", t->fix[t->nfixes].rule,
+				   t->fix[t->nfixes].state, &t->fix[t->nfixes].also) < 2)
+				bad_line(t, line);
+			else
+				t->nfixes++;
 		} else if (!strcmp(key, "FINDINGS")) {
 			t->nfindings = atoi(s);
 		} else if (!strcmp(key, "SIM-WRONG")) {
@@ -510,6 +525,81 @@ static int wanted_exit(const struct test *t)
 	return 0;
 }
 
+/* ---- fixes -------------------------------------------------------------------- */
+
+/* Rules about an order that is missing. */
+static bool lacks_order(const char *rule)
+{
+	static const char *const rules[] = {
+		"KRT-RACE-RAW",	      "KRT-RACE-WAR",	     "KRT-RACE-WAW",
+		"KRT-HOST-READ-RACE", "KRT-HOST-WRITE-RACE", "KRT-FREE-IN-USE",
+		"KRT-REUSE-RACE",     "KRT-UAF-STREAM",	     "KRT-UBA-STREAM",
+		"KRT-COOP-SHARED",    "KRT-UNFINISHED",	     "KRT-HOST-FREE-IN-USE",
+		"KRT-GRAPH-EXEC-OVERLAP", "KRT-GRAPH-UNORDERED-NODES",
+	};
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (!strcmp(rule, rules[i]))
+			return true;
+	return false;
+}
+
+static const char *fix_state(const struct json *finding)
+{
+	const struct json *edge = json_get(finding, "edge");
+
+	return edge && edge->type == JSON_OBJECT ? json_text(edge, "verified") : "none";
+}
+
+static bool fix_as_told(const struct test *t, const struct json *f, bool met[MAX_EXPECT])
+{
+	const struct json *edge = json_get(f, "edge");
+	unsigned also = (unsigned)json_count(json_get(edge, "also_removes"));
+	const char *rule = json_text(f, "rule"), *state = fix_state(f);
+	bool told = false, as_told = false;
+
+	for (int i = 0; i < t->nfixes; i++) {
+		if (!one_of(t->fix[i].rule, rule))
+			continue;
+		told = true;
+		if (!strcmp(t->fix[i].state, state) && (!t->fix[i].also || t->fix[i].also == also))
+			met[i] = as_told = true;
+	}
+	return told ? as_told
+		    : !strcmp(state, strcmp(rule, "KRT-UAF-STREAM") ? "removes" : "cycle");
+}
+
+static void check_fixes(const struct test *t, const struct json *r)
+{
+	const struct json *list = json_get(r, "findings"), *stats = json_get(r, "stats");
+	bool met[MAX_EXPECT] = {false};
+	unsigned long left = 0;
+
+	for (const struct json *f = list ? list->first : NULL; f; f = f->next) {
+		const struct json *edge = json_get(f, "edge");
+		const char *state = fix_state(f);
+
+		if (!strcmp(json_text(f, "level"), "note"))
+			continue;
+		left += strcmp(state, "removes") != 0;
+		if (!lacks_order(json_text(f, "rule")))
+			continue;
+		if (!fix_as_told(t, f, met))
+			complain("%s: with the order that it lacks: %s, %zu others: %s",
+				 json_text(f, "rule"), state,
+				 json_count(json_get(edge, "also_removes")), json_text(edge, "why"));
+		if (edge->type == JSON_OBJECT && !*json_text(edge, "code"))
+			complain("%s: no code for the order", json_text(f, "rule"));
+	}
+	for (int i = 0; i < t->nfixes; i++)
+		if (!met[i])
+			complain("no %s with FIX: %s", t->fix[i].rule, t->fix[i].state);
+	if (strtoul(json_text(stats, "orders_tried"), NULL, 10) &&
+	    strtoul(json_text(stats, "left_with_orders"), NULL, 10) != left)
+		complain("with all orders at once %s findings are left, not %lu",
+			 json_text(stats, "left_with_orders"), left);
+}
+
 static void check_verdict(const struct test *t, const struct json *r)
 {
 	const struct json *c = json_get(r, "coverage"), *complete = json_get(c, "complete"),
@@ -718,6 +808,7 @@ static int work(const struct test *t)
 	if (run) {
 		check_keys(t, run);
 		check_findings(t, run);
+		check_fixes(t, run);
 		check_verdict(t, run);
 		brief(run, table + strlen(table), sizeof(table) - strlen(table));
 		check_read_back(krtsan, opt_env);

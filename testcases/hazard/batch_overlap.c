@@ -2,6 +2,7 @@
 /*
  * The copies of one batch are in no order: two of them into one destination race.
  * EXPECT: KRT-RACE-WAW error certain both count=1
+ * FIX: KRT-RACE-WAW none: the copies of one batch cannot wait for each other
  * EXPECT-FIXED: none
  */
 #include "prog.h"

@@ -7,6 +7,7 @@
  * UNSTABLE: a slow machine gives the other side time
  * EXPECT: KRT-UNFINISHED warning likely both count>=1
  * MENTIONS: KRT-UNFINISHED "keep the event"
+ * FIX: KRT-UNFINISHED none: nobody can tell when the other process is done with it
  * EXPECT-FIXED: none
  */
 #include "prog.h"
