@@ -132,8 +132,7 @@ static void judge(struct work *w, const struct trial *t, struct krt_finding *f)
 	new = left ? NULL : news(w, t);
 	if (t->cycle) {
 		m->verified = KRT_VERIFIED_CYCLE;
-		m->why = "with it the program waits for itself: what is waited for comes, by "
-			 "another way, behind the wait";
+		m->why = "what is waited for comes, by another way, behind the wait";
 		return;
 	}
 	if (left || new)
@@ -225,8 +224,7 @@ static void try_finding(struct work *w, size_t i)
 		return;
 	if (f->edge.kind == KRT_EDGE_MOVE_KIND) {
 		f->edge.verified = KRT_VERIFIED_CYCLE;
-		f->edge.why = "the free was called before the use: no wait can mend that, the free "
-			      "has to move";
+		f->edge.why = "the free has to move";
 		return;
 	}
 	if (f->level == KRT_LEVEL_NOTE) {
