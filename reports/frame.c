@@ -163,6 +163,18 @@ void krt_frame_short(const struct krt_frame *f, char out[KRT_SHORT_NAME])
 		krt_readable_short(f->function ? f->function : "", out);
 }
 
+const char *krt_frame_kind_text(enum krt_frame_kind k)
+{
+	static const char *const text[] = {
+		[KRT_FRAME_USER] = "user",
+		[KRT_FRAME_LIBRARY] = "library",
+		[KRT_FRAME_START] = "start",
+		[KRT_FRAME_INTERNAL] = "internal",
+	};
+
+	return text[k];
+}
+
 enum krt_frame_kind krt_frame_kind(const struct krt_frame *f)
 {
 	char function[KRT_SHORT_NAME];

@@ -1,1 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
+
+# --- the page of HTML reports: its parts become strings of the writer -------------
+HTML_PARTS := $(addprefix reports/html/,page.html style.css script.js)
+$(O)/reports/html.inc: rules/embed.awk reports/html/hash.awk $(HTML_PARTS)
+	$(call msg,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)awk -v prefix=KRT_HTML_ -f rules/embed.awk $(HTML_PARTS) >$@
+	$(Q)sha256sum $(filter-out %.html,$(HTML_PARTS)) | awk -f reports/html/hash.awk >>$@
+$(O)/core/reports/report_html.o: $(O)/reports/html.inc
+$(O)/core/reports/report_html.o: CFLAGS_ALL += -I$(O)/reports
+# --- end of the page of HTML reports ----------------------------------------------

@@ -15,6 +15,7 @@ const struct krt_format krt_formats[] = {
 	{ "json", krt_write_json, true },
 	{ "sarif", krt_write_sarif, false },
 	{ "junit", krt_write_junit, false },
+	{ "html", krt_write_html, true },
 	{ "perfetto", krt_write_perfetto, true },
 	{ NULL, NULL, false },
 };

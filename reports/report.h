@@ -35,6 +35,7 @@ int krt_write_text(FILE *out, const struct krt_report *r, const struct krt_write
 void krt_text_finding(FILE *out, const struct krt_report *r, const struct krt_writer *w,
 		      const struct krt_finding *f);
 int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_writer *w);
+int krt_write_html(FILE *out, const struct krt_report *r, const struct krt_writer *w);
 int krt_write_perfetto(FILE *out, const struct krt_report *r, const struct krt_writer *w);
 int krt_write_sarif(FILE *out, const struct krt_report *r, const struct krt_writer *w);
 int krt_write_junit(FILE *out, const struct krt_report *r, const struct krt_writer *w);
@@ -57,6 +58,7 @@ enum krt_frame_kind {
 	KRT_FRAME_START,    /* calls main or a thread's function */
 	KRT_FRAME_INTERNAL, /* cudart, libcuda, CUDA libraries, krtsan */
 };
+const char *krt_frame_kind_text(enum krt_frame_kind k);
 enum krt_frame_kind krt_frame_kind(const struct krt_frame *f);
 /*
  * The frame a finding is known by: the innermost one of the user's code, else of

@@ -21,7 +21,9 @@ static void stack(struct krt_json *j, const char *key, const struct krt_stack *s
 	krt_json_open(j, key, '[');
 	for (unsigned i = 0; i < s->depth; i++) {
 		const struct krt_frame *f = &s->frame[i];
+		char readable[KRT_SHORT_NAME];
 
+		krt_frame_short(f, readable);
 		krt_json_open_flat(j, NULL, '{');
 		krt_json_hex(j, "pc", f->pc);
 		krt_json_string(j, "module", f->module);
@@ -30,12 +32,14 @@ static void stack(struct krt_json *j, const char *key, const struct krt_stack *s
 		else
 			krt_json_null(j, "offset");
 		krt_json_string(j, "function", f->function);
+		krt_json_string(j, "function_readable", f->function ? readable : NULL);
 		krt_json_string(j, "file", f->file);
 		if (f->line)
 			krt_json_uint(j, "line", f->line);
 		else
 			krt_json_null(j, "line");
 		krt_json_bool(j, "internal", f->internal);
+		krt_json_string(j, "kind", krt_frame_kind_text(krt_frame_kind(f)));
 		krt_json_bool(j, "python", f->python);
 		krt_json_close(j, '}');
 	}

@@ -646,3 +646,16 @@ $(O)/schema/documents: testcases/schema/documents.c $(O)/libkrtcore.a
 schema: $(O)/schema/documents $(O)/krtsan $(O)/libkrtsan.so
 	$(Q)python3 testcases/schema/check.py $(O)
 # --- end of schema ----------------------------------------------------------------
+
+# --- HTML reports in headless Chromium ---------------------------------------------
+DEPS += chromium chromium-driver
+TESTS += html
+.PHONY: html
+$(O)/html/many: testcases/html/many.c testcases/common/prog.h interposer/cuabi.h $(O)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -g -Itestcases/common -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+html: $(O)/html/many $(O)/schema/documents $(O)/krtsan $(O)/libkrtsan.so $(O)/testcases/demo/demo \
+		$(O)/testcases/clean/fork_join
+	$(Q)python3 testcases/html/check.py $(O)
+# --- end of HTML reports -----------------------------------------------------------
