@@ -202,4 +202,81 @@ static inline void exec_destroy(struct world *w, uint64_t exec)
 	call(w, cuGraphExecDestroy, A(exec));
 }
 
+/* --- captured calls --------------------------------------------------------------- */
+
+static inline struct krt_node_rec *node_at(struct graph_build *b, uint32_t i)
+{
+	char *p = graph_bytes(b) + b->level[0].graph + sizeof(struct krt_graph_rec);
+
+	for (; i--;)
+		p += ((struct krt_node_rec *)(void *)p)->size;
+	return (void *)p;
+}
+
+static inline void node_blob(struct world *w, struct graph_build *b, uint32_t i)
+{
+	const struct krt_node_rec *r = node_at(b, i);
+
+	call_blob(w, 255, KRT_BLOB_NODE, r, r->size);
+}
+
+static inline void capture_blob(struct world *w, uint64_t graph)
+{
+	struct krt_capture_rec r = {.id = 1, .graph = graph, .status = 1};
+
+	call_blob(w, 255, KRT_BLOB_CAPTURE, &r, sizeof(r));
+}
+
+static inline void capture_begin(struct world *w, uint64_t s, uint64_t graph)
+{
+	call_begin(w, KRT_API_cuStreamBeginCapture_v2, A(s), A(0));
+	capture_blob(w, graph);
+	call_end(w, 0);
+}
+
+static inline void capture_end(struct world *w, uint64_t s, uint64_t graph)
+{
+	struct krt_capture_rec r = {.id = 1, .graph = graph, .status = 0};
+
+	call_begin(w, KRT_API_cuStreamEndCapture, A(s), A(0));
+	call_out(w, 1, graph);
+	call_blob(w, 255, KRT_BLOB_CAPTURE, &r, sizeof(r));
+	call_end(w, 0);
+}
+
+/* The captured call that became node i of b. */
+static inline void captured(struct world *w, struct graph_build *b, uint32_t i, uint64_t s)
+{
+	switch (node_at(b, i)->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		call_begin(w, KRT_API_cuLaunchKernel, A(0xf0), A(1), A(1), A(1), A(1), A(1), A(1),
+			   A(0), A(s), A(0), A(0));
+		break;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		call_begin(w, KRT_API_cuMemsetD8Async, A(0), A(0), A(0), A(s));
+		break;
+	case CU_GRAPH_NODE_TYPE_HOST:
+		call_begin(w, KRT_API_cuLaunchHostFunc, A(s), A(0), A(0));
+		break;
+	default:
+		call_begin(w, KRT_API_cuMemcpyHtoDAsync_v2, A(0), A(0), A(0), A(s));
+		break;
+	}
+	capture_blob(w, b->next_node >> 4 ? (node_at(b, 0)->node - 1) / 16 : 0);
+	node_blob(w, b, i);
+	call_end(w, 0);
+}
+
+/* All nodes of b captured on s, and the graph instantiated. */
+static inline void capture_all(struct world *w, uint64_t s, uint64_t graph, struct graph_build *b,
+			uint64_t exec)
+{
+	capture_begin(w, s, graph);
+	for (uint32_t i = 0; i < b->level[0].nodes; i++)
+		captured(w, b, i, s);
+	capture_end(w, s, graph);
+	if (exec)
+		instantiate(w, exec, graph, b);
+}
+
 #endif
