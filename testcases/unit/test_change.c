@@ -290,7 +290,8 @@ Test(change, no_cycle_where_it_is_written_before)
 	cr_assert(!waits_for_itself(handshake_before));
 }
 
-/* --- graphs -------------------------------------------------------------------------------------- */
+/* --- graphs --------------------------------------------------------------------------------------
+ */
 
 static struct graph_build b;
 

@@ -126,6 +126,65 @@ Test(session, live_is_as_finished)
 	tw_close(&a);
 }
 
+/* Fixes are tried on the trace read again, or on what was kept of a live run. */
+Test(session, fixes_are_tried)
+{
+	struct tw a;
+
+	tw_open(&a, dir, getpid(), 2000);
+	race(&a);
+	tw_exit(&a, 0);
+	for (unsigned live = 0; live < 2; live++) {
+		struct krt_report *r = report_of(live);
+		const struct krt_missing *e = &r->finding[0].edge;
+
+		cr_assert_eq(r->nfindings, 1);
+		cr_assert_eq(e->verified, KRT_VERIFIED_REMOVES, "%s", e->why);
+		cr_assert_null(e->why);
+		cr_assert_eq(e->record_after, r->finding[0].previous.sequence);
+		cr_assert_eq(e->wait_before, r->finding[0].current.sequence);
+		cr_assert(strstr(e->code, "cuStreamWaitEvent"));
+		cr_assert_eq(r->orders_tried, 1);
+		cr_assert_eq(r->left_with_orders, 0);
+		krt_report_destroy(r);
+	}
+	tw_close(&a);
+}
+
+Test(session, fixes_are_not_tried)
+{
+	static const struct {
+		uint64_t verify;
+		bool live;
+		const char *why;
+	} want[] = {
+		{0, false, "verify=0"},
+		{64, false, NULL}, /* a trace need not be kept */
+		{0, true, "verify=0"},
+		{64, true, "too long"},
+	};
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct krt_report *r;
+		struct tw a;
+
+		tw_open(&a, dir, getpid(), 2000 + i);
+		race(&a);
+		tw_exit(&a, 0);
+		opt.verify = want[i].verify;
+		r = report_of(want[i].live);
+		cr_assert_eq(r->finding[0].edge.verified,
+			     want[i].why ? KRT_VERIFIED_NOT_TRIED : KRT_VERIFIED_REMOVES);
+		if (want[i].why)
+			cr_assert(strstr(r->finding[0].edge.why, want[i].why), "%s",
+				  r->finding[0].edge.why);
+		krt_report_destroy(r);
+		tw_close(&a);
+		tw_remove(dir);
+		tw_folder(dir);
+	}
+}
+
 Test(session, how_a_process_ended)
 {
 	static const struct {
