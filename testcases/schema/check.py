@@ -10,8 +10,8 @@ is a row of FORMATS: its schema, its own demands, what it must hold for single
 documents, and planted mistakes that the schema or the demands must refuse.
 One line a test, `ok` or `not ok`; the last line is `N passed, N failed`.
 """
+import bisect
 import concurrent.futures
-import copy
 import glob
 import gzip
 import json
@@ -343,6 +343,62 @@ JUNIT_PLANTED = {
 }
 
 
+# --- Chrome trace ---------------------------------------------------------------------------
+
+def ns(event, key):
+    return round(event[key] * 1000)
+
+
+def perfetto_demands(path, raw, doc):
+    json_demands(path, raw, doc)
+    events = doc['traceEvents']
+    named = {(e['name'], e['pid'], e['tid']) for e in events if e['ph'] == 'M'}
+    slices, ends = {}, {}
+    for e in events:
+        if e['ph'] == 'M':
+            continue
+        if e['ph'] == 'X':
+            want(('process_name', e['pid'], 0) in named, 'no name of process', e['pid'])
+            want(('thread_name', e['pid'], e['tid']) in named, 'no name of track', e)
+            slices.setdefault((e['pid'], e['tid']), []).append((ns(e, 'ts'), ns(e, 'ts') + ns(e, 'dur')))
+        elif e['ph'] == 'f':
+            want(e['id'] not in ends, 'two ends of flow', e['id'])
+            ends[e['id']] = e
+    for track, of in slices.items():
+        want(of == sorted(of), 'slices of track', track, 'in no order')
+        want(all(a[1] <= b[0] for a, b in zip(of, of[1:])), 'slices overlap on track', track)
+    starts = [e for e in events if e['ph'] == 's']
+    want(len(starts) == len(ends) == len({e['id'] for e in starts}), 'flows without an end')
+    for e in starts:
+        f = ends[e['id']]
+        want((e['cat'], e['name']) == (f['cat'], f['name']) and ns(e, 'ts') <= ns(f, 'ts'), 'flow', e, f)
+        for half in e, f:
+            i = bisect.bisect(slices.get((half['pid'], half['tid']), []), (ns(half, 'ts'), 1 << 62)) - 1
+            want(i >= 0 and ns(half, 'ts') < slices[half['pid'], half['tid']][i][1], 'outside of slices:', half)
+
+
+def event(kind, key, to):
+    """A mistake: the first event of a kind has another value."""
+    def apply(doc):
+        next(e for e in doc['traceEvents'] if e['ph'] == kind)[key] = to
+    return apply
+
+
+PERFETTO_PLANTED = {
+    # the schema's
+    'an unknown kind of event': event('X', 'ph', 'Y'),
+    'a slice without length': event('X', 'dur', 0),
+    'a time as text': event('X', 'ts', '5'),
+    'a flow that binds to the next slice': event('f', 'bp', 's'),
+    # the viewers'
+    'a flow without an end': event('s', 'id', 77777),
+    'a flow from nowhere': event('s', 'ts', 0),
+    'a slice over others': event('X', 'dur', 1e9),
+    'a track without a name': event('X', 'tid', 4242),
+    'a process without a name': event('X', 'pid', 4242),
+}
+
+
 # --- the formats ----------------------------------------------------------------------------
 
 class Format:
@@ -401,6 +457,9 @@ FORMATS = {
         {'clean': junit_clean, 'incomplete': junit_incomplete, 'excused': junit_excused,
          'torn': junit_torn, 'many': junit_many},
         JUNIT_PLANTED, 'twice'),
+    'perfetto': Format(
+        lambda paths: by_ajv(os.path.join(HERE, 'chrome-trace.json'), paths),
+        json.loads, perfetto_demands, {}, PERFETTO_PLANTED, 'runs/batch_overlap'),
 }
 
 
@@ -463,6 +522,9 @@ def agree(at, code):
     want(shown == there, 'SARIF has', there, 'JSON', shown)
     want(run['invocations'][0]['exitCode'] == code, 'exit code', code)
     want(run['automationDetails']['id'] == 'hazards/', 'category')
+    with open(at + '.perfetto') as f:
+        drawn = {e['args']['fingerprint'] for e in json.load(f)['traceEvents'] if e.get('cat') == 'finding'}
+    want(drawn <= {f['fingerprint'] for f in findings}, 'drawn', drawn)
     failures = int(xml.parse(at + '.junit').getroot().get('failures'))
     want((failures > 0) == any(f['level'] == 'error' for f in findings), failures, 'failures')
 
@@ -510,8 +572,8 @@ def main():
             os.mkdir(os.path.join(work, 'runs'))
             subprocess.run([os.path.join(build, 'schema/documents'), work], check=True)
             check_documents(work)
-            check_planted(work)
             check_programs(build, os.path.join(work, 'runs'))
+            check_planted(work)
     print('%d passed, %d failed' % (passed, failed))
     return failed > 0
 
