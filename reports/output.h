@@ -19,8 +19,6 @@ int krt_output_check(const struct krt_options *o, char *err, size_t errlen);
  */
 int krt_output(const struct krt_report *r, const struct krt_options *o, int pid,
 	       const char *suffix);
-/* Does one of the formats show a timeline? */
-bool krt_output_timeline(const struct krt_options *o);
 /*
  * The same for a report that was read back: each item is FORMAT[:PATH], and no
  * path, as `-`, means standard output.
@@ -28,6 +26,8 @@ bool krt_output_timeline(const struct krt_options *o);
 int krt_output_check_list(const struct krt_option_list *to, char *err, size_t errlen);
 int krt_output_list(const struct krt_report *r, const struct krt_options *o,
 		    const struct krt_option_list *to);
+/* Does one of the formats show a timeline? */
+bool krt_output_timeline(const struct krt_options *o);
 /* Does the report fail the run (fail_on)? */
 bool krt_output_fails(const struct krt_report *r, const struct krt_options *o);
 /*

@@ -468,6 +468,7 @@ static void coverage(const struct node *o, struct krt_coverage *c)
 		for (unsigned k = 0; k < KRT_NR_TIERS; k++)
 			c->launches_by[k] = count(&kernels, krt_tier_text(k));
 	copy_text(c->timing, sizeof(c->timing), borrowed_text(&n, "timing"));
+	copy_text(c->python, sizeof(c->python), borrowed_text(&n, "python"));
 }
 
 static void process(const struct node *n, struct krt_process *p)

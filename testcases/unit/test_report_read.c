@@ -73,6 +73,7 @@ static struct krt_report *fuller_report(void)
 		r->process[0].coverage.launches_by[k] = k + 1;
 	snprintf(r->process[0].coverage.timing, sizeof(r->process[0].coverage.timing), "recorded");
 	r->process[0].coverage.device_times = 6;
+	snprintf(r->process[0].coverage.python, sizeof(r->process[0].coverage.python), HOSTILE);
 	krt_coverage_reason(&r->process[0].coverage, KRT_REASON_DROPPED, "%d", 5);
 	krt_coverage_reason(&r->process[1].coverage, KRT_REASON_GRAPH, NULL);
 	krt_coverage_reason(&r->own, KRT_REASON_LOST, "process %d", 9);
