@@ -112,6 +112,7 @@ int krt_cli_parse(const struct krt_usage *u, int argc, char **argv, struct krt_o
 	*code = KRT_EXIT_FAILED;
 	if (u->options) {
 		krt_options_init(o);
+		krt_options_parse(o, u->preset, err, sizeof(err));
 		if (krt_options_parse(o, getenv("KRTSAN_OPTIONS"), err, sizeof(err)) &&
 		    !for_library(argc, argv)) {
 			krt_fail("KRTSAN_OPTIONS: %s", err);

@@ -22,6 +22,9 @@
 int krt_cmd_run(int argc, char **argv);
 int krt_cmd_record(int argc, char **argv);
 int krt_cmd_analyze(int argc, char **argv);
+int krt_cmd_ci(int argc, char **argv);
+int krt_cmd_suppress(int argc, char **argv);
+int krt_cmd_diff(int argc, char **argv);
 int krt_cmd_report(int argc, char **argv);
 int krt_cmd_explain(int argc, char **argv);
 int krt_cmd_explain_kernel(int argc, char **argv);
@@ -48,6 +51,7 @@ struct krt_usage {
 	const char *command, *args, *about;
 	const struct krt_flag *flags; /* ends with a NULL name */
 	bool options;                 /* takes --name=value of options.def */
+	const char *preset;           /* these options before KRTSAN_OPTIONS, in its syntax; or NULL */
 	bool recorded;                /* help is silent of those that only a recording obeys */
 	bool mixed;                   /* flags may come behind words, up to `--` */
 	const char *const *obeyed;    /* help has only these, ends with NULL; NULL: all */
@@ -86,6 +90,16 @@ char *krt_cli_library(void);   /* libkrtsan.so */
 char *krt_cli_simulator(void); /* the folder of the simulated libcuda.so.1 */
 char *krt_cli_torch(void);     /* the folder of the sitecustomize that installs a PyTorch feed */
 
+/* --- cmd_run.c --- */
+
+/* The program under the library, its report, the exit code of a run.  command is for messages. */
+int krt_run_program(const char *command, char **argv, struct krt_options *o, bool sim);
+
+/* --- cmd_report.c --- */
+
+/* A JSON report (`-`: standard input), with progress on a terminal.  NULL: told. */
+struct krt_report *krt_load_report(const char *command, const char *path);
+
 /* --- python.c --- */
 
 /*
@@ -106,6 +120,9 @@ int krt_session_remove(const char *dir);
 #define KRT_NO_PROCESS "no-cuda"
 /* Is it a folder of trace files and nothing else? */
 bool krt_session_is_trace(const char *dir);
+
+/* Where execvp finds a program; malloc'd.  NULL: errno. */
+char *krt_program_file(const char *name);
 
 struct krt_child {
 	pid_t pid;

@@ -11,6 +11,7 @@
 #include "cli.h"
 #include "progress.h"
 #include "session.h"
+#include "../reports/gate.h"
 #include "../reports/output.h"
 
 #include <dirent.h>
@@ -125,7 +126,8 @@ int krt_cmd_analyze(int argc, char **argv)
 	struct krt_report *r = NULL;
 	struct krt_progress progress = {0};
 	const char *dir;
-	char err[512], suffix[16];
+	struct krt_gate *gate = NULL;
+	char err[2048], suffix[16];
 	int code, verdict, next, pid = getpid();
 	bool failed;
 
@@ -153,6 +155,12 @@ int krt_cmd_analyze(int argc, char **argv)
 		krt_fail("%s", err);
 		goto out;
 	}
+	gate = krt_gate_open(o, krt_session_program(s), err, sizeof(err));
+	if (!gate) {
+		krt_fail("%s%s", err, bare ? "; NOTHING is suppressed or known in this report" : "");
+		if (!bare)
+			goto out;
+	}
 	if (bare && following)
 		follow(s);
 	else
@@ -169,10 +177,14 @@ int krt_cmd_analyze(int argc, char **argv)
 	}
 	if (r->nprocesses == 1)
 		r->program_exit = r->process[0].exit_code;
+	if (gate)
+		krt_gate_apply(gate, r);
 	verdict = krt_output_exit_code(r, o, 0);
 	for (unsigned i = 0; krt_session_problem(s, i); i++)
 		krt_fail("%s", krt_session_problem(s, i));
 	failed = krt_session_problem(s, 0) != NULL;
+	if (gate)
+		krt_gate_tell(gate);
 	if (r->nprocesses)
 		pid = r->process[0].pid;
 	snprintf(suffix, sizeof(suffix), ".%d", pid);
@@ -189,6 +201,7 @@ int krt_cmd_analyze(int argc, char **argv)
 out:
 	krt_report_destroy(r);
 	krt_session_close(s);
+	krt_gate_close(gate);
 	free(o);
 	return code;
 }

@@ -37,15 +37,18 @@ static void told(void *arg, uint64_t bytes)
 	krt_progress_at(arg, bytes, bytes >> 20, "MiB");
 }
 
-static struct krt_report *read_with_progress(const char *path, char *err, size_t errlen)
+struct krt_report *krt_load_report(const char *command, const char *path)
 {
 	struct krt_progress p;
 	struct krt_report *r;
 	struct stat st;
+	char err[1024];
 
-	krt_progress_begin(&p, "report", stat(path, &st) ? 0 : (uint64_t)st.st_size);
-	r = krt_report_read_told(path, told, &p, err, errlen);
+	krt_progress_begin(&p, command, stat(path, &st) ? 0 : (uint64_t)st.st_size);
+	r = krt_report_read_told(path, told, &p, err, sizeof(err));
 	krt_progress_end(&p);
+	if (!r)
+		krt_fail("%s", err);
 	return r;
 }
 
@@ -73,12 +76,9 @@ int krt_cmd_report(int argc, char **argv)
 		krt_fail("%s", err);
 		goto out;
 	}
-	r = read_with_progress(argv[next], err, sizeof(err));
-	if (!r) {
-		krt_fail("%s", err);
-		goto out;
-	}
-	code = krt_output_list(r, o, &to) ? KRT_EXIT_FAILED : 0;
+	r = krt_load_report("report", argv[next]);
+	if (r)
+		code = krt_output_list(r, o, &to) ? KRT_EXIT_FAILED : 0;
 out:
 	krt_report_destroy(r);
 	free(o);

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "cli.h"
 #include "session.h"
+#include "../reports/gate.h"
 #include "../reports/output.h"
 
 #include <stdio.h>
@@ -82,26 +83,21 @@ static void follow(struct krt_child *c, struct krt_session *s, const char *dir)
 	}
 }
 
-int krt_cmd_run(int argc, char **argv)
+int krt_run_program(const char *command, char **argv, struct krt_options *o, bool on_sim)
 {
-	struct krt_options *o = malloc(sizeof(*o));
 	struct krt_session *s = NULL;
 	struct krt_report *r = NULL;
+	struct krt_gate *gate = NULL;
 	struct krt_child child;
-	char err[512], *dir = NULL;
-	int code, next;
+	char err[2048], *dir = NULL, *file = krt_program_file(argv[0]);
+	int code = KRT_EXIT_FAILED;
 
-	if (!o)
-		return krt_fail("run: no memory");
-	next = krt_cli_parse(&usage, argc, argv, o, &code);
-	if (next < 0)
-		goto out;
-	code = KRT_EXIT_FAILED;
-	if (next == argc) {
-		krt_fail("run: no program given; usage: krtsan run %s", usage.args);
+	if (krt_output_check(o, err, sizeof(err))) {
+		krt_fail("%s", err);
 		goto out;
 	}
-	if (krt_output_check(o, err, sizeof(err))) {
+	gate = krt_gate_open(o, file, err, sizeof(err));
+	if (!gate) {
 		krt_fail("%s", err);
 		goto out;
 	}
@@ -111,7 +107,7 @@ int krt_cmd_run(int argc, char **argv)
 		krt_fail("%s", err);
 		goto out;
 	}
-	code = krt_child_start(&child, argv + next, dir, o, sim != NULL);
+	code = krt_child_start(&child, argv, dir, o, on_sim);
 	if (code)
 		goto out;
 	follow(&child, s, dir);
@@ -123,7 +119,7 @@ int krt_cmd_run(int argc, char **argv)
 	for (unsigned i = 0; krt_session_problem(s, i); i++)
 		krt_fail("%s", krt_session_problem(s, i));
 	if (!r) {
-		krt_fail("run: no memory for the report");
+		krt_fail("%s: no memory for the report", command);
 		code = child.code ? child.code : KRT_EXIT_FAILED;
 		goto out;
 	}
@@ -131,7 +127,9 @@ int krt_cmd_run(int argc, char **argv)
 	for (size_t i = 0; i < r->nprocesses; i++)
 		if (r->process[i].pid == child.pid)
 			r->process[i].exit_code = child.code;
+	krt_gate_apply(gate, r);
 	code = krt_output_exit_code(r, o, child.code);
+	krt_gate_tell(gate);
 	if (krt_output(r, o, child.pid, NULL) && !code)
 		code = KRT_EXIT_FAILED;
 out:
@@ -139,7 +137,24 @@ out:
 		krt_session_remove(dir);
 	krt_report_destroy(r);
 	krt_session_close(s);
+	krt_gate_close(gate);
 	free(dir);
+	free(file);
+	return code;
+}
+
+int krt_cmd_run(int argc, char **argv)
+{
+	struct krt_options *o = malloc(sizeof(*o));
+	int code, next;
+
+	if (!o)
+		return krt_fail("run: no memory");
+	next = krt_cli_parse(&usage, argc, argv, o, &code);
+	if (next == argc)
+		code = krt_fail("run: no program given; usage: krtsan run %s", usage.args);
+	else if (next > 0)
+		code = krt_run_program("run", argv + next, o, sim != NULL);
 	free(o);
 	return code;
 }

@@ -140,8 +140,7 @@ int krt_session_remove(const char *dir)
 
 /* --- the program ------------------------------------------------------------------- */
 
-/* As execvp looks it up; malloc'd.  NULL: errno. */
-static char *look_up(const char *name)
+char *krt_program_file(const char *name)
 {
 	const char *path = getenv("PATH");
 	int err = ENOENT;
@@ -338,7 +337,7 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 			goto out;
 		}
 	}
-	file = look_up(argv[0]);
+	file = krt_program_file(argv[0]);
 	if (!file) {
 		code = errno == ENOENT ? KRT_EXIT_NOT_FOUND : KRT_EXIT_NOT_EXEC;
 		krt_fail("run: %s: %s", argv[0], errno == ENOENT ? "not found" : strerror(errno));

@@ -233,6 +233,12 @@ unsigned krt_session_alive(const struct krt_session *s)
 	return n;
 }
 
+const char *krt_session_program(struct krt_session *s)
+{
+	krt_session_step(s, 1); /* headers are read with the first records */
+	return s->nproc ? krt_proc_header(s->proc[0].p)->exe : NULL;
+}
+
 unsigned krt_session_processes(const struct krt_session *s)
 {
 	return s->nproc;

@@ -24,6 +24,8 @@ void krt_session_watch(struct krt_session *s, const struct krt_kernel_watch *w);
 size_t krt_session_step(struct krt_session *s, size_t budget);
 /* Processes that may still write. */
 unsigned krt_session_alive(const struct krt_session *s);
+/* The executable of the first process found, NULL: there is none yet.  Feeds a little. */
+const char *krt_session_program(struct krt_session *s);
 /* Processes seen. */
 unsigned krt_session_processes(const struct krt_session *s);
 /* Records fed and bytes read so far; bytes of all, once a finished trace was stepped through for the first time. */

@@ -116,7 +116,7 @@ static const struct pattern {
 	{BY_FUNCTION, KRT_FRAME_LIBRARY, "pybind11::*"},
 };
 
-static bool fits(const char *glob, const char *s)
+bool krt_glob(const char *glob, const char *s)
 {
 	const char *star = NULL, *again = NULL;
 
@@ -142,7 +142,7 @@ static bool any(enum held_against against, enum krt_frame_kind kind, const char 
 {
 	for (size_t i = 0; s && i < sizeof(pattern) / sizeof(*pattern); i++)
 		if (pattern[i].against == against && pattern[i].kind == kind &&
-		    fits(pattern[i].glob, s))
+		    krt_glob(pattern[i].glob, s))
 			return true;
 	return false;
 }

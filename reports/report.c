@@ -30,7 +30,8 @@ const struct krt_format *krt_format_by_name(const char *name, size_t len)
 
 bool krt_finding_fails(const struct krt_finding *f, enum krt_level least)
 {
-	return f->level >= least && !f->suppressed_by && f->baseline != KRT_BASELINE_KNOWN;
+	return f->level >= least && f->confidence > KRT_POSSIBLE && !f->suppressed_by &&
+	       f->baseline != KRT_BASELINE_KNOWN;
 }
 
 static uint64_t hash_bytes(uint64_t h, const char *s, size_t n)

@@ -48,9 +48,12 @@ struct krt_format {
 extern const struct krt_format krt_formats[]; /* ends with a NULL name */
 const struct krt_format *krt_format_by_name(const char *name, size_t len);
 
-/* Does the finding fail a run that fails from this level on?  Not what is suppressed or known. */
+/* Does the finding fail a run that fails from this level on?  Not what is suppressed, known or only
+ * possible. */
 bool krt_finding_fails(const struct krt_finding *f, enum krt_level least);
 
+/* Does the whole of s fit?  `*` is any text. */
+bool krt_glob(const char *glob, const char *s);
 /* Whose code a frame is, as its module, file and function tell. */
 enum krt_frame_kind {
 	KRT_FRAME_USER,

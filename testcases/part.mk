@@ -54,6 +54,7 @@ UNIT_CFLAGS_json = -DKRT_SCHEMA='"$(CURDIR)/reports/schema/krtsan-report-1.json"
 UNIT_LIBS_json = -lcjson
 UNIT_LIBS_perfetto = -lcjson -lm
 UNIT_LIBS_report_read = $(REPORT_LIBS)
+UNIT_LIBS_suppress = $(REPORT_LIBS)
 UNIT_LIBS_symbols = $(DW_LIBS)
 UNIT_LIBS_session = $(DW_LIBS) $(IMAGE_LIBS)
 UNIT_CFLAGS_shipped = -DLAUNCHES='"$(CURDIR)/testcases/launches"'

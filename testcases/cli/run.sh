@@ -73,7 +73,7 @@ bare() { LD_LIBRARY_PATH=$build/sim LD_PRELOAD=$build/libkrtsan.so "$@"; }
 t 'no command' 125 "$krtsan"; says 'usage: krtsan'
 t 'unknown command' 125 "$krtsan" frobnicate; says 'frobnicate: no such command'
 for help in --help -h help; do t "help: $help" 0 "$krtsan" $help; prints 'usage: krtsan COMMAND'; done
-for c in run record analyze report explain explain-kernel doctor options version; do
+for c in run record analyze ci report diff suppress explain explain-kernel doctor options version; do
 	t "$c --help" 0 "$krtsan" $c --help; prints "usage: krtsan $c"
 	t "$c: unknown option" 125 "$krtsan" $c --frobnicate; says "$c: --frobnicate: unknown option"
 done
@@ -225,6 +225,73 @@ t 'report: cut' 125 "$krtsan" report cut.json; says 'report: cut.json:[0-9]*:[0-
 sed 's/"schema_version": 1/"schema_version": 9/' j1 >new.json
 t 'report: newer' 125 "$krtsan" report new.json; says 'new.json: schema_version: 9 is another version'
 t 'report: unwritable' 125 "$krtsan" report j1 --to=text:no/where; says 'no/where: cannot be written'
+# suppressions and baseline; krtsan suppress, diff and ci
+t 'suppress' 0 "$krtsan" suppress j1; prints '^# cuMemsetD8Async'; prints '^KRT-RACE-WAW:func=^race\$$'; cp out race.supp
+t 'suppressions' 0 sim --suppressions=race.supp --report=json:s.json -- "$tree" init race
+says '0 errors, 0 warnings, 0 notes (1 suppressed); clean'; count err KRT-RACE-WAW 0
+holds s.json '"line": "race.supp:2"'; holds s.json '"verdict": "clean"'
+t 'suppressions: another program'"'"'s' 66 sim --suppressions=race.supp -- "$build/testcases/hazard/event_sync_too_early"
+says KRT-HOST-READ-RACE
+t 'print_suppressions' 0 sim --suppressions=race.supp --print-suppressions -- "$tree" init race
+says 'suppressions: race.supp:2: fits 1 finding: KRT-RACE-WAW:'
+t 'print_suppressions: unused' 0 sim --suppressions=race.supp --print-suppressions -- "$tree" init clean
+says 'suppressions: race.supp:2: unused: KRT-RACE-WAW:'
+echo 'race:race,expires=2001-02-03' >old.supp
+t 'suppressions: expired' 66 sim --suppressions=old.supp -- "$tree" init race
+says 'old.supp:1: EXPIRED on 2001-02-03'; says 'krtsan: error KRT-RACE-WAW'
+t 'suppressions: two files' 0 sim --suppressions=old.supp --suppressions=race.supp -- "$tree" init race
+echo 'rase:x' >bad.supp
+t 'suppressions: bad' 125 sim --suppressions=bad.supp -- "$tree" init print started
+says 'suppressions: bad.supp:1: rase: no such rule; known are \*, words of ids'; [ -s out ] && complain 'the program ran'
+t 'suppressions: not there' 125 sim --suppressions=none.supp -- "$tree" init print started
+says 'none.supp: cannot be read: No such file'; [ -s out ] && complain 'the program ran'
+mkdir folder && cp "$tree" folder/prog && cp race.supp folder/beside.supp
+t 'suppressions: beside the program' 0 sim --suppressions=beside.supp -- folder/prog init race; says '1 suppressed'
+t 'suppressions: bare' 0 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:suppressions=race.supp" LD_LIBRARY_PATH="$build/sim" \
+	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race; says '1 suppressed'
+t 'suppressions: bare, beside' 0 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:suppressions=beside.supp" LD_LIBRARY_PATH="$build/sim" \
+	LD_PRELOAD="$build/libkrtsan.so" folder/prog init race; says '1 suppressed'
+t 'suppressions: bare, bad' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:suppressions=bad.supp" LD_LIBRARY_PATH="$build/sim" \
+	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race; count err 'bad.supp:1: rase: .*NOTHING is suppressed' 1
+says 'krtsan: error KRT-RACE-WAW'
+t 'suppressions: one verdict for a tree' 0 sim --suppressions=race.supp --report=json:%p.json -- "$tree" init race 'exec{' init race '}' wait
+says '(2 suppressed); clean'; [ "$(grep -l '"line": "race.supp:2"' [0-9]*.json | wc -l)" = 2 ] || complain 'not one in each report'
+rm -f [0-9]*.json
+t 'baseline: one verdict for a tree' 0 sim --baseline=j1 --report=json:%p.json -- "$tree" init race 'exec{' init race '}' wait
+says '2 findings known, 0 new'; [ "$(grep -l '"baseline": "known"' [0-9]*.json | wc -l)" = 2 ] || complain 'not one in each report'
+rm -f [0-9]*.json
+t 'suppress: unknown id' 125 "$krtsan" suppress j1 0123456789abcdef; says '0123456789abcdef: no such finding in j1'
+t 'suppress: no report' 125 "$krtsan" suppress; says 'no report given'
+t 'baseline: known' 0 sim --baseline=j1 --report=json:b.json -- "$tree" init race
+says 'baseline: j1: 1 finding known, 0 new, 0 of it not seen'; says 'krtsan: error KRT-RACE-WAW'; holds b.json '"baseline": "known"'
+t 'baseline: new' 66 sim --baseline=j1 --report=json:b.json -- "$build/testcases/hazard/event_sync_too_early"
+says 'baseline: j1: 0 findings known, 1 new, 1 of it not seen'; holds b.json '"baseline": "new"'
+t 'baseline: not there' 125 sim --baseline=none.json -- "$tree" init print started
+says 'baseline: report: none.json: cannot be opened'; [ -s out ] && complain 'the program ran'
+t 'baseline: damaged' 125 sim --baseline=cut.json -- "$tree" init print started
+says 'baseline: report: cut.json:[0-9]*:[0-9]*: '; [ -s out ] && complain 'the program ran'
+t 'baseline: inconclusive still is' 67 sim --baseline=j1 --require=complete -- "$tree" init race 'exec{' init clean kill 9 '}' wait
+t 'diff: the same' 0 "$krtsan" diff j1 j1; prints '^unchanged *error *KRT-RACE-WAW'; prints '^krtsan: 0 new, 0 fixed, 0 suppressed, 1 unchanged'
+t 'clean report' 0 sim --report=json:clean.json -- "$tree" init clean
+t 'diff: new' 66 "$krtsan" diff clean.json j1; prints '^new *error *KRT-RACE-WAW .*tree.c:[0-9]* in race'
+t 'diff: new, never' 0 "$krtsan" diff clean.json j1 --fail-on=never; prints '^krtsan: 1 new'
+t 'diff: fixed' 0 "$krtsan" diff j1 clean.json; prints '^fixed *error *KRT-RACE-WAW'; prints '^krtsan: 0 new, 1 fixed'
+t 'diff: suppressed' 0 "$krtsan" diff j1 s.json; prints '^suppressed *error *KRT-RACE-WAW'
+t 'diff: json' 66 "$krtsan" diff --json clean.json j1; prints '"new": \['; prints '"rule": "KRT-RACE-WAW"'; python3 -m json.tool <out >/dev/null || complain 'no JSON'
+t 'diff: unreadable' 125 "$krtsan" diff j1 cut.json; says 'cut.json:'
+t 'diff: one' 125 "$krtsan" diff j1; says 'wants two reports'
+t 'ci: clean' 0 "$krtsan" ci --sim -- "$tree" init clean; for f in krtsan.json krtsan.sarif krtsan-junit.xml; do
+	[ -s krtsan-report/$f ] || complain "no krtsan-report/$f"
+done
+t 'ci: race' 66 "$krtsan" ci --sim --output=100%p -- "$tree" init race; holds 100%p/krtsan.json '"verdict": "findings"'
+holds 100%p/krtsan-junit.xml '<failure'; holds 100%p/krtsan.sarif '"ruleId": "KRT-RACE-WAW"'
+t 'ci: suppressed' 0 "$krtsan" ci --sim --suppressions=race.supp -- "$tree" init race; says 'race.supp:2: fits 1'
+t 'ci: inconclusive' 67 "$krtsan" ci -- true; holds krtsan-report/krtsan.json '"verdict": "inconclusive"'
+t 'ci: inconclusive allowed' 0 "$krtsan" ci --require=none -- true
+t 'ci: nothing stale' 127 "$krtsan" ci -- ./nowhere; [ -e krtsan-report/krtsan.json ] && complain 'an old report is left'
+t 'ci: no program' 125 "$krtsan" ci; says 'no program given'
+echo x >occupied
+t 'ci: no folder' 125 "$krtsan" ci --output=occupied -- true; says 'ci: occupied'
 t 'log_path' 66 sim --log-path=log.txt -- "$tree" init race; silent; holds log.txt KRT-RACE-WAW
 t 'NO_COLOR and files have no colours' 66 sim --log-path=log.txt -- "$tree" init race
 grep -q "$(printf '\033')" log.txt && complain 'colours in a file'

@@ -290,6 +290,7 @@ Test(session, exit_codes)
 	cr_assert_eq(krt_output_exit_code(r, &opt, 0), 67);
 	cr_assert_eq(krt_output_exit_code(r, &opt, 3), 3);
 	f = krt_report_add_finding(r);
+	f->confidence = KRT_LIKELY;
 	for (unsigned level = KRT_LEVEL_NOTE; level <= KRT_LEVEL_ERROR; level++)
 		for (unsigned on = KRT_FAIL_ON_error; on <= KRT_FAIL_ON_never; on++) {
 			/* error, warning, note, never: the lowest level that fails */
