@@ -27,6 +27,7 @@ struct krt_thread {
 	char *bytes;          /* pointers.c: room for a copy's source, NULL: none yet */
 	uint32_t ignore;      /* open krtsan_ignore_begin */
 	uint32_t hostfn;      /* host functions running on this thread */
+	struct krt_pyreads *python; /* pyframes.c, NULL: none yet */
 	/* nvtx.c: open ranges, NULL: none yet; have they changed since the last record? */
 	struct krt_ranges *ranges;
 	bool ranges_new;

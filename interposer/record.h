@@ -262,7 +262,7 @@ enum krt_mark {
 	KRT_MARK_EXEC = 5,
 	KRT_MARK_RANGE = 7,     /* value: string id of the thread's innermost NVTX range from here on, 0: none */
 	KRT_MARK_TIMING = 6,    /* timing=cupti; value: enum krt_timing, version or CUPTI's result << 8 */
-	KRT_MARK_PYTHON = 8,    /* no Python frames; value: enum krt_python, Python's major << 16 | minor << 8 */
+	KRT_MARK_PYTHON = 8,    /* no Python frames; value: enum krt_no_python, Python's major << 16 | minor << 8 */
 };
 /* Why device times are recorded or not. */
 #define KRT_TIMINGS(X)                                                     \
@@ -291,7 +291,7 @@ static inline const char *krt_timing_text(unsigned t)
 	X(UNKNOWN, "this version's frames are not known")                               \
 	X(UNTESTED, "this kind of build was not tested (pystacks=force tries it)")      \
 	X(LAYOUT, "its frames do not look as expected")
-enum krt_python {
+enum krt_no_python {
 #define X(name, text) KRT_PYTHON_##name,
 	KRT_PYTHONS(X)
 #undef X

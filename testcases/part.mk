@@ -498,6 +498,9 @@ $(O)/python/churn.so: testcases/python/churn.c interposer/cuabi.h $(O)/sim/libcu
 	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -shared -o $@ $< -L$(O)/sim -l:libcuda.so.1
 python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so
 	$(Q)testcases/python/run.sh $(O)
+.PHONY: bench-python
+bench-python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so
+	$(Q)testcases/bench/python_cost.sh $(O)
 # --- end of Python frames -----------------------------------------------------------------
 
 # --- inter: the recorder, on the fake driver ---------------------------------------------
