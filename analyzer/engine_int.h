@@ -691,6 +691,9 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 	      uint32_t alloc_stack);
 /* Where knowledge of an access comes from, as the report says it. */
 const char *krt_know_text(unsigned know);
+/* FILE:LINE of the kernels file that declares what a launch of k does; NULL: none does. */
+#define KRT_PLACE 320
+const char *krt_declared_at(const struct krt_kernel_info *k, unsigned know, char buf[KRT_PLACE]);
 /* A call's name; of a note what it means. */
 const char *krt_api_text(unsigned api);
 /* The same for memory whose end is part of it. */

@@ -616,7 +616,7 @@ static void stale_find(struct krt_engine *e, const struct krt_exec *x,
 	unsigned type = u->fp->image->node[u->node].type;
 	const struct krt_kernel_info *k =
 		set->kernel ? krt_kernel_get(&e->obj, set->kernel) : NULL;
-	char buffer[256], owner[256], node[320], stream[160];
+	char buffer[256], owner[256], node[320], stream[160], place[KRT_PLACE];
 	struct krt_facts f = {
 		.rule = s->rule, .confidence = s->confidence, .view = KRT_BOTH_VIEWS};
 	struct krt_finding shape;
@@ -662,6 +662,7 @@ static void stale_find(struct krt_engine *e, const struct krt_exec *x,
 	shape.current.sequence = f.cur.seq;
 	shape.current.kernel = k ? k->name : NULL;
 	shape.current.knowledge = krt_know_text(u->know);
+	shape.current.declared_at = krt_declared_at(k, u->know, place);
 	if (u->from < u->end && u->sure != KRT_SURE_FROM) {
 		shape.current.range_base = u->from;
 		shape.current.range_len = u->end - u->from;
@@ -680,6 +681,7 @@ static void stale_find(struct krt_engine *e, const struct krt_exec *x,
 		shape.previous.sequence = set->made.seq;
 		shape.previous.stack_id = set->made.stack;
 		shape.previous.knowledge = shape.current.knowledge; /* on no stream: it has not run */
+		shape.previous.declared_at = shape.current.declared_at;
 	}
 	krt_find_life(e, &f, &shape, u->owner->made.seq ? u->owner->made.stack : 0,
 		      u->owner->freed.seq ? u->owner->freed.stack : 0);

@@ -680,7 +680,7 @@ static void add_node(struct order *o, uint32_t v)
 /* --- findings -------------------------------------------------------------------------------- */
 
 struct node_text {
-	char api[256], place[64], node[320];
+	char api[256], place[64], node[320], declared[KRT_PLACE];
 };
 
 static void side_of(const struct order *o, uint32_t v, const char *what, unsigned know,
@@ -707,6 +707,7 @@ static void side_of(const struct order *o, uint32_t v, const char *what, unsigne
 	out->stream = side->stream;
 	out->sequence = side->seq;
 	out->knowledge = krt_know_text(know);
+	out->declared_at = krt_declared_at(kernel, know, t->declared);
 	out->stack_id = set ? set->made.stack : 0;
 	if (p->from < p->end) {
 		out->range_base = p->from;

@@ -167,6 +167,14 @@ const char *krt_know_text(unsigned know)
 	return "api";
 }
 
+const char *krt_declared_at(const struct krt_kernel_info *k, unsigned know, char buf[KRT_PLACE])
+{
+	if (know != KRT_KNOW_KERNELS_FILE || !k || !k->line)
+		return NULL;
+	snprintf(buf, KRT_PLACE, "%s:%u", krt_kernels_source(k->line), krt_kernels_number(k->line));
+	return buf;
+}
+
 static bool catch_all(const struct krt_engine *e, const struct krt_mem *m)
 {
 	return m == &e->mem.pageable || m == &e->mem.unknown;
@@ -316,6 +324,7 @@ static void drop_texts(struct krt_engine *e, struct krt_finding *f)
 		krt_heap_freestr(h, (char *)o->kernel);
 		krt_heap_freestr(h, (char *)o->stream);
 		krt_heap_freestr(h, (char *)o->nvtx);
+		krt_heap_freestr(h, (char *)o->declared_at);
 	}
 }
 
@@ -453,6 +462,7 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 		    size_t stream_len)
 {
 	const struct krt_kernel_info *k = op->kernel ? krt_kernel_get(&e->obj, op->kernel) : NULL;
+	char place[KRT_PLACE];
 
 	side->api = op_api(e, op, api, api_len);
 	side->what = what;
@@ -479,6 +489,7 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 		out->range_len = p->end - p->from;
 	}
 	out->knowledge = krt_know_text(know);
+	out->declared_at = take(e, krt_declared_at(k, know, place));
 	out->stack_id = op->stack;
 }
 
@@ -752,10 +763,12 @@ void krt_find_life(struct krt_engine *e, const struct krt_facts *facts,
 	f->f.current.kernel = take(e, shape->current.kernel);
 	f->f.current.stream = take(e, shape->current.stream);
 	f->f.current.nvtx = take(e, shape->current.nvtx);
+	f->f.current.declared_at = take(e, shape->current.declared_at);
 	f->f.previous.api = take(e, shape->previous.api);
 	f->f.previous.kernel = take(e, shape->previous.kernel);
 	f->f.previous.stream = take(e, shape->previous.stream);
 	f->f.previous.nvtx = take(e, shape->previous.nvtx);
+	f->f.previous.declared_at = take(e, shape->previous.declared_at);
 	f->f.buffer.name = take(e, shape->buffer.name);
 	set_texts(e, &f->f, facts);
 	f->missing.kind = change_of(&f->f.edge, facts->end_seq);
@@ -840,7 +853,7 @@ static bool copy_text(struct krt_arena *a, const char **s)
 
 static bool copy_operation(const struct krt_engine *e, struct krt_arena *a, struct krt_operation *o)
 {
-	return copy_text(a, &o->api) && copy_text(a, &o->kernel) && copy_text(a, &o->stream) && copy_text(a, &o->nvtx) &&
+	return copy_text(a, &o->api) && copy_text(a, &o->kernel) && copy_text(a, &o->stream) && copy_text(a, &o->nvtx) && copy_text(a, &o->declared_at) &&
 	       copy_stack(e, a, o->stack_id, &o->stack);
 }
 

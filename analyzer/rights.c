@@ -285,6 +285,7 @@ static void tell_kernel(struct krt_engine *e, const struct krt_op_info *op,
 	enum krt_wrong wrong = no_right(e, m, ctx);
 	const struct krt_kernel_info *k;
 	const struct krt_driver_pool *p = NULL;
+	char place[KRT_PLACE];
 	struct told t;
 
 	if (wrong == KRT_WRONG_NOT || !e->judge)
@@ -299,6 +300,7 @@ static void tell_kernel(struct krt_engine *e, const struct krt_op_info *op,
 	t.f.cur.scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD;
 	t.shape.current.kernel = k ? k->name : NULL;
 	t.shape.current.knowledge = krt_know_text(know);
+	t.shape.current.declared_at = krt_declared_at(k, know, place);
 	tell_memory(e, &t, m, from, end);
 	context_text(ctx, t.user, sizeof(t.user));
 	if (wrong == KRT_WRONG_MAPPED) {

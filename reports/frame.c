@@ -97,6 +97,7 @@ static const struct pattern {
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/thrust/*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/cub/*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/include/cuda/*"},
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/nvtx3/*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/thrust/thrust/*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/cub/cub/*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/libcudacxx/include/*"},

@@ -73,6 +73,7 @@ static void operation(struct krt_json *j, const char *key, const struct krt_oper
 		krt_json_null(j, "range");
 	}
 	krt_json_string(j, "knowledge", o->knowledge);
+	krt_json_string(j, "declared_at", o->declared_at);
 	krt_json_string(j, "nvtx_range", o->nvtx);
 	stack(j, "stack", &o->stack);
 	krt_json_close(j, '}');

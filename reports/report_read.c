@@ -275,6 +275,7 @@ static void operation(const struct node *f, const char *key, struct krt_operatio
 			o->range_len = 1;
 	}
 	o->knowledge = text(&n, "knowledge");
+	o->declared_at = text(&n, "declared_at");
 	o->nvtx = text(&n, "nvtx_range");
 	stack(&n, &o->stack);
 }

@@ -8,6 +8,7 @@
  */
 #include "../analyzer/demangle.h"
 #include "report.h"
+#include "../rules/words.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -161,18 +162,9 @@ static void number(struct text *t, uint64_t v)
 
 static void amount(struct text *t, uint64_t bytes)
 {
-	static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
-	uint64_t whole = 1;
-	unsigned u = 0;
+	char buf[KRT_AMOUNT];
 
-	while (u < 4 && bytes / whole >= 1024) {
-		whole *= 1024;
-		u++;
-	}
-	if (bytes % whole)
-		say(t, "%.1f %s", (double)bytes / (double)whole, unit[u]);
-	else
-		say(t, "%" PRIu64 " %s", bytes / whole, bytes == 1 ? "byte" : unit[u]);
+	say(t, "%s", krt_words_amount(bytes, buf));
 }
 
 /* --- stacks -------------------------------------------------------------------- */
@@ -307,11 +299,13 @@ static void knowledge(struct text *t, const struct krt_operation *o)
 
 	if (!o->knowledge || !strcmp(o->knowledge, "api"))
 		return;
-	gloss = krt_tier_gloss(o->knowledge);
+	gloss = o->declared_at ? o->declared_at : krt_tier_gloss(o->knowledge);
 	say(t, " (");
 	plain(t, o->knowledge);
-	if (gloss)
-		say(t, ": %s", gloss);
+	if (gloss) {
+		say(t, ": ");
+		plain(t, gloss);
+	}
 	say(t, ")");
 }
 

@@ -9,13 +9,15 @@
 void krt_words_event(const struct krt_facts *f, struct krt_words *w)
 {
 	const struct krt_side *c = &f->cur, *p = &f->prev;
+	int n;
 
 	if (f->rule == KRT_RULE_EVENT_UNRECORDED) {
-		snprintf(w->message, sizeof(w->message),
-			 "%s #%" PRIu64 " waits for %s, which had not been recorded: it orders "
-					"nothing (so did each of the %" PRIu64
-			 " waits of this call site)",
-			 c->api, c->seq, f->event, f->times);
+		n = snprintf(w->message, sizeof(w->message),
+			     "%s #%" PRIu64 " waits for %s, which had not been recorded: it orders nothing",
+			     c->api, c->seq, f->event);
+		if (f->times > 1 && n > 0 && (size_t)n < sizeof(w->message))
+			snprintf(w->message + n, sizeof(w->message) - (size_t)n,
+				 " (nor did any of the %" PRIu64 " waits of this call site)", f->times);
 		snprintf(w->fix, sizeof(w->fix),
 			 "record %s before the wait, on the stream that is to be waited for",
 			 f->event);

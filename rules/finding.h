@@ -71,8 +71,8 @@ struct krt_operation {
 	const char *nvtx;        /* innermost NVTX range of the calling thread, or NULL */
 	uint64_t sequence;       /* ticket of the call; #N in text */
 	uint64_t range_base, range_len; /* bytes touched (hull), 0/0 unknown */
-	const char *
-		knowledge; /* where range and role come from: api, annotation, kernels-file, scan */
+	const char *knowledge; /* where range and role come from: "api" or a tier's word */
+	const char *declared_at; /* FILE:LINE of a kernels file, or NULL */
 	uint32_t stack_id;
 	struct krt_stack stack;
 };

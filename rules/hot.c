@@ -41,25 +41,30 @@ static void spent(struct krt_words *w, const char *where, uint64_t ns)
 
 static void sizes(struct krt_words *w, const struct krt_hot_facts *h)
 {
+	char least[KRT_AMOUNT], most[KRT_AMOUNT];
+
+	krt_words_amount(h->bytes_min, least);
 	if (h->bytes_min == h->bytes_max)
-		add(MESSAGE, "%" PRIu64 " bytes each time", h->bytes_min);
+		add(MESSAGE, "%s each time", least);
 	else
-		add(MESSAGE, "%" PRIu64 " to %" PRIu64 " bytes", h->bytes_min, h->bytes_max);
+		add(MESSAGE, "%s to %s", least, krt_words_amount(h->bytes_max, most));
 }
 
 static void sync_hot(const struct krt_facts *f, const struct krt_hot_facts *h, struct krt_words *w)
 {
+	char amount[KRT_AMOUNT];
+
 	snprintf(MESSAGE,
 		 "%s waited for %s %" PRIu64 " times with work in between, in %" PRIu64
 		 " rounds of its loop (first at #%" PRIu64 ")",
 		 f->cur.api, h->target ? h->target : "the device", f->times, f->rounds, f->cur.seq);
 	if (h->fetched && !strcmp(h->fetched_api, f->cur.api)) {
-		add(MESSAGE, ", each time to fetch %" PRIu64 " bytes", h->fetched);
+		add(MESSAGE, ", each time to fetch %s", krt_words_amount(h->fetched, amount));
 		if (h->kernel)
 			add(MESSAGE, " behind kernel %s", h->kernel);
 	} else if (h->fetched) {
-		add(MESSAGE, ", each time right after %s (#%" PRIu64 ") fetched %" PRIu64 " bytes",
-		    h->fetched_api, h->fetched_seq, h->fetched);
+		add(MESSAGE, ", each time right after %s (#%" PRIu64 ") fetched %s",
+		    h->fetched_api, h->fetched_seq, krt_words_amount(h->fetched, amount));
 		if (h->kernel)
 			add(MESSAGE, " behind kernel %s", h->kernel);
 		add(MESSAGE, ": the program waits for their value");

@@ -57,6 +57,24 @@ const char *krt_words_stream(const char *text, char *buf, size_t len)
 	return buf;
 }
 
+const char *krt_words_amount(uint64_t bytes, char buf[KRT_AMOUNT])
+{
+	static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+	uint64_t whole = 1;
+	unsigned u = 0;
+
+	while (u < 4 && bytes / whole >= 1024) {
+		whole *= 1024;
+		u++;
+	}
+	if (bytes % whole)
+		snprintf(buf, KRT_AMOUNT, "%.1f %s", (double)bytes / (double)whole, unit[u]);
+	else
+		snprintf(buf, KRT_AMOUNT, "%" PRIu64 " %s", bytes / whole,
+			 bytes == 1 ? "byte" : unit[u]);
+	return buf;
+}
+
 /* Of a kernel that only holds a pointer, one byte stands for all that it reaches. */
 bool krt_words_open(const struct krt_facts *f)
 {

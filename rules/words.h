@@ -193,6 +193,9 @@ void krt_words_order(const struct krt_facts *f, struct krt_words *w);
 void krt_words_bytes(const struct krt_facts *f, char *buf, size_t len);
 /* "stream 3 (0x55d0)" is named so where its operation is described, and "stream 3" in sentences. */
 const char *krt_words_stream(const char *text, char *buf, size_t len);
+/* A size for readers: "4096 bytes" is 4 KiB, of what is no whole number the tenth. */
+#define KRT_AMOUNT 32
+const char *krt_words_amount(uint64_t bytes, char buf[KRT_AMOUNT]);
 /* Is of the shared bytes only known where they begin? */
 bool krt_words_open(const struct krt_facts *f);
 

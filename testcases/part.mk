@@ -447,7 +447,7 @@ cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync
 TESTS += names
 DEPS += binutils dwz util-linux
 .PHONY: names
-names: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+names: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/testcases/hazard/kernels_file
 	$(Q)python3 testcases/names/run.py $(O)
 
 # Progress on a terminal.

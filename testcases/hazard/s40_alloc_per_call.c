@@ -4,7 +4,7 @@
  * work is known to be done.  Fixed: two buffers, allocated once.
  * EXPECT: KRT-PERF-ALLOC-HOT note certain both count=1
  * FINDINGS: 1
- * MENTIONS: KRT-PERF-ALLOC-HOT "4096 bytes each time"
+ * MENTIONS: KRT-PERF-ALLOC-HOT "4 KiB each time"
  * MENTIONS: KRT-PERF-ALLOC-HOT "freed again in the loop by cuMemFree"
  * EXPECT-FIXED: none
  * SOURCE: scenario S40

@@ -11,11 +11,14 @@
  *   resize    a block shrinks, its end goes to another owner: in order, then not
  *   reset     a heap is reset with work in flight
  *   layout    regions of a layout are no blocks
+ *   names     every way to name a stream and an event; each waits for the event, which
+ *             was never recorded
  */
 #ifdef NVTX_HEADERS
 #include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCuda.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
 #include <nvtx3/nvToolsExtMem.h>
 #else
 #include "cuabi.h"
@@ -146,6 +149,46 @@ static void push_in(nvtxDomainHandle_t domain, const char *name)
 	nvtxDomainRangePushEx(domain, &a);
 }
 
+static void as_resource(const void *object, int type, const char *name)
+{
+	nvtxResourceAttributes_t a = {.version = NVTX_VERSION,
+				      .size = sizeof(a),
+				      .identifierType = type,
+				      .messageType = NVTX_MESSAGE_TYPE_ASCII};
+
+	a.identifier.pValue = object;
+	a.message.ascii = name;
+	nvtxDomainResourceCreate(NULL, &a);
+}
+
+/* A call site of its own for each way: one finding each. */
+#define WAYS(X)                                                                                     \
+	X(nvtxNameCuStreamA(s, "sA"), nvtxNameCuEventA(e, "eA"))                                    \
+	X(nvtxNameCuStreamW(s, L"sW"), nvtxNameCuEventW(e, L"eW"))                                  \
+	X(nvtxNameCudaStreamA(s, "srA"), nvtxNameCudaEventA(e, "erA"))                              \
+	X(nvtxNameCudaStreamW(s, L"srW"), nvtxNameCudaEventW(e, L"erW"))                            \
+	X(as_resource(s, NVTX_RESOURCE_TYPE_CUDA_STREAM, "sR"),                                     \
+	  as_resource(e, NVTX_RESOURCE_TYPE_CUDA_EVENT, "eR"))                                      \
+	X(as_resource(s, NVTX_RESOURCE_TYPE_CUDART_STREAM, "srR"),                                  \
+	  as_resource(e, NVTX_RESOURCE_TYPE_CUDART_EVENT, "erR"))
+
+static void name_in_every_way(void)
+{
+	CUstream s;
+	CUevent e;
+
+#define X(stream, event)                                                                            \
+	CU(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));                                             \
+	CU(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));                                             \
+	stream;                                                                                     \
+	event;                                                                                      \
+	nvtxRangePushA("waiting");                                                                  \
+	CU(cuStreamWaitEvent(s, e, 0));                                                             \
+	nvtxRangePop();
+	WAYS(X)
+#undef X
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "race";
@@ -163,6 +206,10 @@ int main(int argc, char **argv)
 	CU(cuDeviceGet(&dev, 0));
 	CU(cuDevicePrimaryCtxRetain(&ctx, dev));
 	CU(cuCtxSetCurrent(ctx));
+	if (!strcmp(mode, "names")) {
+		name_in_every_way();
+		return 0;
+	}
 	CU(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
 	CU(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
 	CU(cuEventCreate(&done, CU_EVENT_DISABLE_TIMING));

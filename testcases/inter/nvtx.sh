@@ -43,7 +43,14 @@ for prog; do
 	done
 	run "$prog" race
 	says "$p names" 'stream "producer"' 'stream "nächster"' 'pool "arena"' 'buffer "second"' \
-		'#[0-9]* in range "overwrite"' '#[0-9]* in range "gather"'
+		'#[0-9]* on stream "nächster" in range "overwrite"' '#[0-9]* on stream "producer" in range "gather"'
+	run "$prog" names --report=json:"$work/names.json"
+	says "$p every way" '0 errors, 6 warnings'
+	for way in A W rA rW R rR; do
+		says "$p every way" "waits for event \"e$way\", which had not been recorded" "on stream \"s$way\""
+		grep -q '"stream": "stream \\"s'$way'\\""' "$work/names.json" && ok "$p every way: s$way in the JSON" ||
+			not_ok "$p every way: s$way in the JSON"
+	done
 	run "$prog" told
 	says "$p told" 'the pool was told'
 	run "$prog" reset

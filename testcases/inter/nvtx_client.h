@@ -200,6 +200,11 @@ static void client_init(void)
 CLIENT_NAME(nvtxNameCuStreamA, client_cuda, 5, char)
 CLIENT_NAME(nvtxNameCuStreamW, client_cuda, 6, wchar_t)
 CLIENT_NAME(nvtxNameCuEventA, client_cuda, 7, char)
+CLIENT_NAME(nvtxNameCuEventW, client_cuda, 8, wchar_t)
+CLIENT_NAME(nvtxNameCudaStreamA, client_cudart, 3, char)
+CLIENT_NAME(nvtxNameCudaStreamW, client_cudart, 4, wchar_t)
+CLIENT_NAME(nvtxNameCudaEventA, client_cudart, 5, char)
+CLIENT_NAME(nvtxNameCudaEventW, client_cudart, 6, wchar_t)
 
 static inline int nvtxRangePushA(const char *message)
 {
@@ -225,6 +230,30 @@ typedef struct {
 	nvtxMessageValue_t message;
 } nvtxEventAttributes_t;
 #define NVTX_MESSAGE_TYPE_REGISTERED 3
+
+typedef struct {
+	uint16_t version, size;
+	int32_t identifierType;
+	union {
+		const void *pValue;
+		uint64_t ullValue;
+	} identifier;
+	int32_t messageType;
+	nvtxMessageValue_t message;
+} nvtxResourceAttributes_t;
+typedef void *nvtxResourceHandle_t;
+enum {
+	NVTX_RESOURCE_TYPE_CUDA_STREAM = 4 << 16 | 3,
+	NVTX_RESOURCE_TYPE_CUDA_EVENT = 4 << 16 | 4,
+	NVTX_RESOURCE_TYPE_CUDART_STREAM = 5 << 16 | 1,
+	NVTX_RESOURCE_TYPE_CUDART_EVENT = 5 << 16 | 2,
+};
+
+static inline nvtxResourceHandle_t nvtxDomainResourceCreate(nvtxDomainHandle_t domain, nvtxResourceAttributes_t *a)
+{
+	client_init();
+	return client_core2[6] ? ((void *(*)(void *, nvtxResourceAttributes_t *))client_core2[6])(domain, a) : NULL;
+}
 
 static inline void *nvtxDomainRegisterStringA(nvtxDomainHandle_t domain, const char *text)
 {

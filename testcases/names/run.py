@@ -5,13 +5,17 @@
 run.py BUILD: builds the program of this folder in a scratch folder, runs it on the
 simulated driver and looks at the JSON report and the text.
 """
+import fcntl
 import json
 import os
+import pty
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 
 here = os.path.dirname(os.path.abspath(__file__))
 top = os.path.dirname(os.path.dirname(here))
@@ -144,7 +148,8 @@ def _():
 def _():
     r = Run(plain)
     handle = re.search(r"\((0x[0-9a-f]+)\)", r.finding["current"]["stream"]).group(1)
-    want(r.text.count(handle) == 1, r.text)
+    lines = [l for l in r.text.split("\n") if "==     + " not in l]  # what to paste says which is which
+    want("\n".join(lines).count(handle) == 1, r.text)
     want(re.search(r"on stream \d+ reads", r.finding["message"]), r.finding["message"])
 
 
@@ -269,6 +274,73 @@ def _():
     want(os.path.isabs(r.frames("current")[0]["file"]), "JSON has the whole path")
     r = Run(plain, "--source-root=" + here + "/")
     want(r.lead().startswith(POP + " "), r.lead())
+
+
+@check("a kernel that a kernels file declares: by the line of the file")
+def _():
+    declared = os.path.join(top, "testcases/harness/kernels.txt")
+    report = os.path.join(work, "declared.json")
+    p = subprocess.run([build + "/krtsan", "run", "--sim", "--kernels=" + declared, "--report=json:" + report, "--",
+                        build + "/testcases/hazard/kernels_file"], env=env, capture_output=True, text=True)
+    with open(report) as f:
+        finding, = json.load(f)["findings"]
+    lines = {}
+    for side in ("current", "previous"):
+        o = finding[side]
+        if o["knowledge"] == "kernels-file":
+            path, line = o["declared_at"].rsplit(":", 1)
+            want(path == declared, path)
+            with open(path) as f:
+                lines[o["kernel"]] = f.read().split("\n")[int(line) - 1]
+            want(f"(kernels-file: {o['declared_at']})" in p.stderr, p.stderr)
+        else:
+            want(o["declared_at"] is None, o)
+    want(lines and all(k in l for k, l in lines.items()), lines)
+
+
+# --- on a terminal -----------------------------------------------------------------
+
+
+def terminal(*options, columns=100, **variables):
+    """What the text report is on a terminal of so many columns."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    p = subprocess.Popen([build + "/krtsan", "run", "--sim", *options, "--", plain + "/app", plain + "/plugin.so"],
+                         env={**env, "TERM": "xterm", **variables}, stdin=other, stdout=other, stderr=other)
+    os.close(other)
+    text = b""
+    while True:
+        try:
+            piece = os.read(main, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(main)
+    p.wait()
+    return text.decode().replace("\r", "")
+
+
+@check("a terminal has colours, and lines that fit")
+def _():
+    text = terminal()
+    want("\x1b[1;31mkrtsan: error KRT-RACE-RAW\x1b[0m" in text, text)
+    lines = [re.sub("\x1b\\[[0-9;]*m", "", l) for l in text.split("\n") if l.startswith("==")]
+    want(max(map(len, lines)) <= 100, text)
+    finding = lines[:next(i for i, l in enumerate(lines) if "SUMMARY" in l) + 1]
+    want(len(finding) <= 30, "one screen:", len(finding), text)
+    want(any(len(l) > 100 for l in Run(plain).text.split("\n")), "a pipe has them whole")
+
+
+@check("colours: NO_COLOR, color=never, color=always")
+def _():
+    for text in (terminal(NO_COLOR="1"), terminal("--color=never"), terminal(TERM="dumb"), Run(plain).text,
+                 Run(plain, "--color=auto").text):
+        want("\x1b" not in text and "KRT-RACE-RAW" in text, text)
+    want("\x1b[1;31m" in Run(plain, "--color=always").text, "asked for in a pipe")
+    want("\x1b[1;31m" in terminal("--color=always", NO_COLOR="1"), "the option comes first")
+    want("\x1b[1;31m" in terminal(NO_COLOR=""), "an empty NO_COLOR is none")
 
 
 # --- fingerprints ------------------------------------------------------------------
