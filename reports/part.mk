@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # --- the page of HTML reports: its parts become strings of the writer -------------
-HTML_PARTS := $(addprefix reports/html/,page.html style.css script.js)
+HTML_SCRIPTS := $(addprefix reports/html/,base.js findings.js details.js timeline.js view.js page.js)
+HTML_PARTS := $(addprefix reports/html/,page.html style.css) $(O)/reports/script.js
+$(O)/reports/script.js: $(HTML_SCRIPTS) reports/part.mk
+	@mkdir -p $(@D)
+	$(Q)(echo '"use strict";'; echo '(() => {'; cat $(HTML_SCRIPTS); echo '})();') >$@
 $(O)/reports/html.inc: rules/embed.awk reports/html/hash.awk $(HTML_PARTS)
 	$(call msg,GEN,$@)
 	@mkdir -p $(@D)
