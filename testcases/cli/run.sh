@@ -151,7 +151,10 @@ rm alone/libkrtsan.so
 t 'a closed stderr' 0 sh -c '"$1" run -- true 2>&-' - "$krtsan"
 t 'a file limit below the report' 125 sh -c 'ulimit -f 1; exec "$1" run --report=json:long.json -- true' - "$krtsan"
 says 'report: long.json: cannot be written: File too large'
-t 'a full disk for the report' 125 run --report=json:/dev/full -- true; says 'report: /dev/full: cannot be written'
+for f in $formats; do
+	t "a full disk for the report: $f" 125 run --report=$f:/dev/full -- true
+	says 'report: /dev/full: cannot be written: No space'
+done
 t 'an unwritable report' 125 run --report=json:no/where.json -- true; says 'no/where.json: cannot be written'
 t 'an unwritable report, failing program' 9 run --report=json:no/where.json -- sh -c 'exit 9'
 t 'bare /bin/sh' 0 bare /bin/sh -c 'exit 0'; silent
