@@ -409,12 +409,9 @@ static void buffer(struct text *t, const struct krt_buffer *b)
 
 static void figure(struct text *t, const char *name, uint64_t ns, const char *sep)
 {
-	say(t, "%s%s", name, ns == KRT_UNKNOWN ? " not known" : " ");
-	if (ns != KRT_UNKNOWN) {
-		number(t, ns / 1000);
-		say(t, ".%03u us", (unsigned)(ns % 1000));
-	}
-	say(t, "%s", sep);
+	char buf[KRT_TIME];
+
+	say(t, "%s %s%s", name, ns == KRT_UNKNOWN ? "not known" : krt_words_time(ns, buf), sep);
 }
 
 static void cost(struct text *t, const struct krt_cost *c)

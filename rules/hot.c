@@ -19,23 +19,13 @@ static void __attribute__((format(printf, 3, 4))) add(char *buf, size_t len, con
 
 #define MESSAGE w->message, sizeof(w->message)
 
-static void time_text(char *buf, size_t len, uint64_t ns)
-{
-	if (ns >= 10000000)
-		snprintf(buf, len, "%" PRIu64 " ms", ns / 1000000);
-	else if (ns >= 10000)
-		snprintf(buf, len, "%" PRIu64 " us", ns / 1000);
-	else
-		snprintf(buf, len, "%" PRIu64 ".%03u us", ns / 1000, (unsigned)(ns % 1000));
-}
-
 static void spent(struct krt_words *w, const char *where, uint64_t ns)
 {
-	char text[40];
+	char text[KRT_TIME];
 
 	if (ns == KRT_UNKNOWN)
 		return;
-	time_text(text, sizeof(text), ns);
+	krt_words_time(ns, text);
 	add(MESSAGE, "; %s in %s", text, where);
 }
 
@@ -71,9 +61,9 @@ static void sync_hot(const struct krt_facts *f, const struct krt_hot_facts *h, s
 	}
 	spent(w, "the wait", h->cost.blocked_ns);
 	if (h->dry_ns != KRT_UNKNOWN && h->dry_ns) {
-		char text[40];
+		char text[KRT_TIME];
 
-		time_text(text, sizeof(text), h->dry_ns);
+		krt_words_time(h->dry_ns, text);
 		add(MESSAGE, "; the device ran dry for %s after it", text);
 	}
 	if (h->fetched)
@@ -166,11 +156,11 @@ static void launch_bound(const struct krt_facts *f, const struct krt_hot_facts *
 			 struct krt_words *w)
 {
 	uint64_t each = f->times / f->rounds, submit = h->cost.submit_ns / f->rounds;
-	char t[3][40];
+	char t[3][KRT_TIME];
 
-	time_text(t[0], sizeof(t[0]), submit);
-	time_text(t[1], sizeof(t[1]), h->cost.service_ns / f->rounds);
-	time_text(t[2], sizeof(t[2]), submit - submit / each);
+	krt_words_time(submit, t[0]);
+	krt_words_time(h->cost.service_ns / f->rounds, t[1]);
+	krt_words_time(submit - submit / each, t[2]);
 	snprintf(MESSAGE,
 		 "launch-bound: %s of submission against %s of device service a round, %" PRIu64
 		 " launches each, in %" PRIu64 " rounds that end with %s (first launch #%" PRIu64 ")",

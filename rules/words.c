@@ -75,6 +75,17 @@ const char *krt_words_amount(uint64_t bytes, char buf[KRT_AMOUNT])
 	return buf;
 }
 
+const char *krt_words_time(uint64_t ns, char buf[KRT_TIME])
+{
+	if (ns >= 10000000)
+		snprintf(buf, KRT_TIME, "%" PRIu64 " ms", ns / 1000000);
+	else if (ns >= 10000)
+		snprintf(buf, KRT_TIME, "%" PRIu64 " us", ns / 1000);
+	else
+		snprintf(buf, KRT_TIME, "%" PRIu64 ".%03u us", ns / 1000, (unsigned)(ns % 1000));
+	return buf;
+}
+
 /* Of a kernel that only holds a pointer, one byte stands for all that it reaches. */
 bool krt_words_open(const struct krt_facts *f)
 {

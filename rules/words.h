@@ -196,6 +196,9 @@ const char *krt_words_stream(const char *text, char *buf, size_t len);
 /* A size for readers: "4096 bytes" is 4 KiB, of what is no whole number the tenth. */
 #define KRT_AMOUNT 32
 const char *krt_words_amount(uint64_t bytes, char buf[KRT_AMOUNT]);
+/* A time for readers: us, from 10 ms on ms. */
+#define KRT_TIME 40
+const char *krt_words_time(uint64_t ns, char buf[KRT_TIME]);
 /* Is of the shared bytes only known where they begin? */
 bool krt_words_open(const struct krt_facts *f);
 
