@@ -112,17 +112,22 @@ static int prepare(struct krt_options *o, const char *dir)
 int krt_cmd_ci(int argc, char **argv)
 {
 	struct krt_options *o = malloc(sizeof(*o));
+	const char *dir;
 	int code, next;
 
 	if (!o)
 		return krt_fail("ci: no memory");
 	next = krt_cli_parse(&usage, argc, argv, o, &code);
+	dir = output ? output : "krtsan-report";
 	if (next == argc)
 		code = krt_fail("ci: no program given; usage: krtsan ci %s", usage.args);
 	else if (next > 0)
-		code = prepare(o, output ? output : "krtsan-report");
-	if (next > 0 && next < argc && !code)
+		code = prepare(o, dir);
+	if (next > 0 && next < argc && !code) {
 		code = krt_run_program("ci", argv + next, o, sim != NULL);
+		if (code < KRT_EXIT_FAILED || code > KRT_EXIT_NOT_FOUND)
+			fprintf(stderr, "krtsan: ci: exit code %d; reports in %s\n", code, dir);
+	}
 	free(o);
 	return code;
 }

@@ -450,6 +450,13 @@ DEPS += binutils dwz util-linux
 names: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/testcases/hazard/kernels_file
 	$(Q)python3 testcases/names/run.py $(O)
 
+# What users copy into their CI, and what the README says of it.
+TESTS += ci
+DEPS += python3-yaml
+.PHONY: ci
+ci: $(O)/krtsan $(O)/libkrtsan.so $(O)/testcases/tree $(O)/sim/libcuda.so.1
+	$(Q)python3 testcases/cli/ci.py $(O)
+
 # Progress on a terminal.
 TESTS += progress
 .PHONY: progress
