@@ -148,6 +148,25 @@ LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" KRTSAN_OPTIONS=tor
 check "torch bare" "$(has '--torch=watch' || echo 'no feed')"
 PYTHONPATH=$here/faketorch
 
+# The line that a finding proposes, pasted where it says: the finding is gone.
+mkdir site-packages && cp -r "$here/faketorch/torch" site-packages && cp "$here"/fixes/*.py .
+PYTHONPATH=$work/site-packages
+for c in wait_stream:RACE-RAW record_stream:REUSE-RACE; do
+	f=watch
+	[ $c = wait_stream:RACE-RAW ] || f=replace # whose allocator hears of record_stream
+	feed $f "$python" "${c%:*}.py"
+	bad=
+	[ $rc = 66 ] && grep -q "\"rule\": \"KRT-${c#*:}\"" r.json && grep -q '"verified": "removes"' r.json ||
+		bad="exit code $rc, expected 66 and KRT-${c#*:}, removed;"
+	grep -q "${c%:*}.py:[0-9]* in <module>" err || bad="$bad no line of the program;"
+	grep -q "\"code\": \".*${c%:*}(side)" r.json || bad="$bad no ${c%:*}(side)"
+	"$python" paste.py r.json "${c%:*}.py" >mended.py 2>>err || bad="$bad cannot be pasted;"
+	feed $f "$python" mended.py
+	[ $rc = 0 ] && grep -q '"verdict": "clean"' r.json || bad="$bad pasted in: exit code $rc"
+	check "torch fix: ${c%:*}" "$bad"
+done
+PYTHONPATH=$here/faketorch
+
 # The recipes of the README, as they stand there, with modules that call them as CuPy and RMM do.
 mkdir recipes
 awk -v dir=recipes/ '/^```$/ { out = "" } out { print >out } /^# krtsan_[a-z]*\.py:/ { out = dir substr($2, 1, length($2) - 1) }' \

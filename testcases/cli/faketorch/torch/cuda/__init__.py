@@ -56,6 +56,12 @@ class Stream:
         torch._ok(torch._driver.cuStreamSynchronize(ctypes.c_void_p(self.handle)))
 
 
+def current_stream():
+    s = Stream.__new__(Stream)
+    s.handle = _current
+    return s
+
+
 @contextlib.contextmanager
 def stream(s):
     global _current
