@@ -141,8 +141,12 @@ static void judge(struct work *w, const struct trial *t, struct krt_finding *f)
 	m->verified = left || new ? KRT_VERIFIED_KEEPS : KRT_VERIFIED_REMOVES;
 	m->why = NULL;
 	if (left)
-		m->why = krt_arena_printf(a, "still there, %" PRIu64 " of %" PRIu64 " times: %s",
-					  left->count, f->count, left->message);
+		m->why = krt_arena_printf(
+			a, "still there, %" PRIu64 " of %" PRIu64 " times%s: %s", left->count, f->count,
+			t->change.after.stack ? ""
+					      : " (without call stacks a call is known by its "
+						"function and stream alone)",
+			left->message);
 	else if (new)
 		m->why = krt_arena_printf(a, "%s is there instead: %s", krt_rules[new->rule].id,
 					  new->message);

@@ -236,6 +236,36 @@ Test(change, streams_are_counted)
 	world_close(&w);
 }
 
+/* Memory that runs out is told, and nothing is lost. */
+Test(change, out_of_memory)
+{
+	bool failed = true;
+
+	missing(two_writers, 0);
+	change[0].each = true;
+	for (unsigned long n = 1; failed && n < 2000; n++) {
+		const struct krt_engine_config cfg = {.hot_min = 16,
+						      .possible_max = 1000,
+						      .changes = change,
+						      .nchanges = 1,
+						      .fail_at = n};
+		struct world w;
+
+		world_open(&w, &cfg);
+		if (!w.e)
+			continue;
+		context(&w, 0xc0, 0, true);
+		stream(&w, S1, 1);
+		stream(&w, S2, 1);
+		stream(&w, S3, 1);
+		alloc(&w, DEV, N);
+		two_writers(&w);
+		failed = w.rc != 0;
+		world_close(&w);
+	}
+	cr_assert(!failed, "each allocation failed once");
+}
+
 /* --- a wait for itself ------------------------------------------------------------------------ */
 
 /* S1 works behind a value that S2 writes behind its own work. */

@@ -99,6 +99,12 @@ Test(session, a_tree_in_one_report)
 	}
 	cr_assert_eq(r->finding[0].fingerprint, r->finding[1].fingerprint,
 		     "one bug, whatever the process");
+	for (unsigned i = 0; i < 2; i++) {
+		cr_assert_eq(r->finding[i].edge.verified, KRT_VERIFIED_REMOVES);
+		cr_assert_eq(r->finding[i].edge.nalso, 0, "the other process has one of its own");
+	}
+	cr_assert_eq(r->orders_tried, 2);
+	cr_assert_eq(r->left_with_orders, 0);
 	cr_assert(krt_report_complete(r));
 	krt_report_destroy(r);
 	tw_close(&a);
