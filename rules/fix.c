@@ -311,9 +311,9 @@ static const char *code(const struct fill *filled, bool known_record, bool known
 	expand(&o, filled, text);
 	if (!known_record)
 		explain(&o, filled, text, "{record}", filled->record,
-			captured ? NULL : m->record_stream, filled->at);
+			captured ? NULL : filled->from, filled->at);
 	if (!known_wait)
-		explain(&o, filled, text, "{wait}", filled->wait, captured ? NULL : m->wait_stream,
+		explain(&o, filled, text, "{wait}", filled->wait, captured ? NULL : filled->to,
 			filled->then);
 	if (o.at && buf[o.at - 1] == '\n')
 		buf[o.at - 1] = 0;

@@ -142,6 +142,9 @@ def _():
     want("start_main" not in r.lead() and "start_call_main" not in r.lead(), r.lead())
     inner = [f["function"] for f in r.finding["current"]["stack"] if f["internal"]]
     want("cudaMemcpyAsync" in inner and "__cudart1234" in inner, "a runtime linked statically is no user:", inner)
+    edge = r.finding["edge"]
+    want(edge["api"] == "runtime" and "cudaStreamWaitEvent(" in edge["code"], "its API is spoken in the fix:", edge)
+    want(edge["verified"] == "removes", edge)
 
 
 @check("a stream is named with its handle once")

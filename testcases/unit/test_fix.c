@@ -63,7 +63,7 @@ Test(fix, driver)
 	fixed("CUevent done; cuEventCreate(&done, CU_EVENT_DISABLE_TIMING);  // once\n"
 	      "cuEventRecord(done, stream3);  // after loader.cc:57\n"
 	      "cuStreamWaitEvent(my_copy, done, 0);  // before model.cc:211\n"
-	      "// stream3: stream 3 (0x55d0), of loader.cc:57",
+	      "// stream3: stream 3, of loader.cc:57",
 	      "wait: cuStreamSynchronize, cuMemFreeAsync or xcuMemFree");
 }
 
@@ -78,7 +78,7 @@ Test(fix, runtime)
 	      "once\n"
 	      "cudaEventRecord(done, stream3);  // after loader.cc:57\n"
 	      "cudaStreamWaitEvent(my_copy, done, 0);  // before model.cc:211\n"
-	      "// stream3: stream 3 (0x55d0), of loader.cc:57",
+	      "// stream3: stream 3, of loader.cc:57",
 	      "wait: cudaStreamSynchronize, cudaFreeAsync or xcuMemFree");
 }
 
@@ -92,7 +92,7 @@ Test(fix, torch)
 	cur_frame[0].python = true;
 	f->edge.wait_stream = "legacy stream";
 	fixed("torch.cuda.current_stream().wait_stream(side)  # before train.py:33\n"
-	      "# side: stream 3 (0x55d0), of train.py:30",
+	      "# side: stream 3, of train.py:30",
 	      "make legacy stream, current at #20, wait for stream 3 before that: "
 	      "torch.cuda.current_stream().wait_stream(side)");
 }
