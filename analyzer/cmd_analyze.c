@@ -42,6 +42,13 @@ static const struct krt_usage usage = {
 	.recorded = true,
 };
 
+#define CLOCKS_MS 30 /* ticks of the process table and of the file system's clock */
+
+static int64_t ms(struct timespec t)
+{
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 /*
  * Bare processes know nothing of each other.  A report that is there already
  * and younger than our process group's leader was written by another process
@@ -52,6 +59,7 @@ static bool written_by_another(const struct krt_options *o)
 	char path[64], text[1024];
 	struct timespec boot, real;
 	unsigned long long start = 0;
+	int64_t began;
 	const char *name;
 	struct stat st;
 	ssize_t n;
@@ -72,10 +80,11 @@ static bool written_by_another(const struct krt_options *o)
 		return false;
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	clock_gettime(CLOCK_REALTIME, &real);
-	real.tv_sec -= boot.tv_sec - (time_t)(start / (unsigned long)sysconf(_SC_CLK_TCK)) + 1;
+	began = ms(real) - ms(boot) + (int64_t)(start * 1000 / (unsigned long)sysconf(_SC_CLK_TCK)) -
+		CLOCKS_MS;
 	for (unsigned i = 0; i <= o->report.count; i++) {
 		name = i < o->report.count ? strchr(o->report.item[i], ':') + 1 : o->log_path;
-		if (!stat(name, &st) && S_ISREG(st.st_mode) && st.st_mtime > real.tv_sec)
+		if (!stat(name, &st) && S_ISREG(st.st_mode) && ms(st.st_mtim) > began)
 			return true;
 	}
 	return false;

@@ -85,19 +85,29 @@ void krt_progress_begin(struct krt_progress *p, const char *what, uint64_t total
 		!(term && !strcmp(term, "dumb"));
 }
 
+/* Is it time to say more? */
+static bool due(struct krt_progress *p)
+{
+	int64_t now = now_ms();
+
+	if (now < p->next)
+		return false;
+	p->next = now + EVERY_MS;
+	return true;
+}
+
 void krt_progress_at(struct krt_progress *p, uint64_t done, uint64_t count, const char *noun)
 {
 	char text[128], left[32] = "", number[32];
-	int64_t now;
+	int64_t spent;
 
-	if (!p->on || (now = now_ms()) < p->next)
+	if (!p->on || !due(p))
 		return;
-	p->next = now + EVERY_MS;
+	spent = now_ms() - p->began;
 	if (done > p->total)
 		done = p->total;
-	if (done && now - p->began >= ETA_AFTER)
-		duration((int64_t)((double)(now - p->began) / (double)done *
-				   (double)(p->total - done) / 1000),
+	if (done && spent >= ETA_AFTER)
+		duration((int64_t)((double)spent / (double)done * (double)(p->total - done) / 1000),
 			 left, sizeof(left));
 	snprintf(text, sizeof(text), "%u %%, %s %s%s%s%s",
 		 (unsigned)((double)done / (double)p->total * 100), grouped(count, number), noun,
@@ -109,6 +119,17 @@ void krt_progress_step(struct krt_progress *p, const char *step)
 {
 	if (p->on)
 		show(p, step);
+}
+
+static void tries(void *progress, uint64_t again)
+{
+	struct krt_progress *p = progress;
+	char text[64], number[32];
+
+	if (!p->on || !due(p))
+		return;
+	snprintf(text, sizeof(text), "trying fixes, %s records", grouped(again, number));
+	show(p, text);
 }
 
 void krt_progress_trace(struct krt_progress *p, const char *what, struct krt_session *s)
@@ -124,6 +145,7 @@ void krt_progress_trace(struct krt_progress *p, const char *what, struct krt_ses
 		n = krt_session_step(s, STEP);
 	}
 	krt_progress_step(p, "making the report");
+	krt_session_tell(s, tries, p);
 }
 
 void krt_progress_end(struct krt_progress *p)

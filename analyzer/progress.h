@@ -28,7 +28,8 @@ void krt_progress_begin(struct krt_progress *p, const char *what, uint64_t total
 void krt_progress_at(struct krt_progress *p, uint64_t done, uint64_t count, const char *noun);
 /* A step whose length is not known: `looking up symbols`. */
 void krt_progress_step(struct krt_progress *p, const char *step);
-/* Feeds a finished trace from end to end, and begins with what; NULL: without a word. */
+/* Feeds a finished trace from end to end, and begins with what; NULL: without a word.  Hears from then
+ * on what krt_session_report does: p must last as long as s, or end before it. */
 struct krt_session;
 void krt_progress_trace(struct krt_progress *p, const char *what, struct krt_session *s);
 /* Erases the line.  Before anything else is written to stderr or stdout; may be called again. */

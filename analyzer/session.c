@@ -50,6 +50,9 @@ struct krt_session {
 	struct krt_spool *spool; /* of a live session; NULL: fixes are not tried, or it is a trace */
 	char *dir;
 	bool verify;
+	uint64_t again; /* records fed again to try fixes */
+	void (*tell)(void *arg, uint64_t again);
+	void *tell_arg;
 	bool live, no_memory, torch;
 	char *options;
 };
@@ -117,6 +120,12 @@ fail:
 void krt_session_watch(struct krt_session *s, const struct krt_kernel_watch *w)
 {
 	s->cfg.watch = w;
+}
+
+void krt_session_tell(struct krt_session *s, void (*tell)(void *arg, uint64_t again), void *arg)
+{
+	s->tell = tell;
+	s->tell_arg = arg;
 }
 
 static void scan(struct krt_session *s)
@@ -422,19 +431,29 @@ static uint64_t records_of(void *user, unsigned process)
 	return records;
 }
 
-#define LOOK 1024 /* records between two looks at signals */
+#define LOOK 1024 /* records between two looks at signals and the clock */
+
+/* One more record was fed again: is that wanted still? */
+static bool go_on(struct krt_session *s)
+{
+	if (++s->again % LOOK)
+		return true;
+	if (s->tell)
+		s->tell(s->tell_arg, s->again);
+	return !krt_verify_stopped();
+}
 
 /* All records of the process once more.  False: they are not to be had, or it was stopped. */
 static bool feed_kept(struct krt_session *s, struct proc *q, struct krt_engine *e)
 {
 	const struct krt_rec *rec;
-	unsigned lane, n = 0;
+	unsigned lane;
 	size_t len;
 	int r;
 
 	krt_spool_rewind(s->spool, q->number);
 	while ((r = krt_spool_next(s->spool, &rec, &len, &lane)) > 0)
-		if (krt_engine_feed(e, rec, len, lane) || (!(++n % LOOK) && krt_verify_stopped()))
+		if (krt_engine_feed(e, rec, len, lane) || !go_on(s))
 			return false;
 	return !r;
 }
@@ -446,7 +465,7 @@ static bool feed_trace(struct krt_session *s, struct proc *q, struct krt_engine 
 	struct krt_proc_reader *p = NULL;
 	const struct krt_rec *rec;
 	struct krt_reader *reader;
-	unsigned lane, n = 0;
+	unsigned lane;
 	char err[256];
 	size_t len;
 	bool ok = true;
@@ -463,7 +482,7 @@ static bool feed_trace(struct krt_session *s, struct proc *q, struct krt_engine 
 			p = NULL;
 	}
 	for (; ok && p && r > 0; r = krt_proc_next(p, &rec, &len, &lane))
-		ok = !krt_engine_feed(e, rec, len, lane) && (++n % LOOK || !krt_verify_stopped());
+		ok = !krt_engine_feed(e, rec, len, lane) && go_on(s);
 	krt_reader_close(reader);
 	return p && ok;
 }

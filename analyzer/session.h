@@ -19,6 +19,8 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 /* Engines tell it of kernels; before the first step. */
 struct krt_kernel_watch;
 void krt_session_watch(struct krt_session *s, const struct krt_kernel_watch *w);
+/* krt_session_report tells how many records it has read again, to try fixes, as it goes. */
+void krt_session_tell(struct krt_session *s, void (*tell)(void *arg, uint64_t again), void *arg);
 /* Feeds what is there, about `budget` records at most.  Returns how many: 0, nothing to do at
  * present. */
 size_t krt_session_step(struct krt_session *s, size_t budget);

@@ -82,6 +82,8 @@ with tempfile.TemporaryDirectory() as work:
     check("terminal: exit code", code == piped.returncode == 66, f"{code} {piped.returncode}")
     check("terminal: a line with share and records",
           any(re.match(r"krtsan: analyze: \d+ %, [\d,]+ records", s) for s in seen), repr(got[:300]))
+    check("terminal: fixes are tried", any(re.match(r"krtsan: analyze: (trying fixes, [\d,]+ records|making the report)", s)
+                                           for s in seen), repr(got[:300]))
     check("terminal: the share never falls",
           (lambda n: n and n == sorted(n))([int(m[1]) for m in re.finditer(r"(\d+) %,", got.decode())]), repr(got[:300]))
     check("terminal: the line is erased before the report",
