@@ -158,6 +158,29 @@ static char *source_root(const struct krt_options *o)
 	return whole ? whole : strdup(given);
 }
 
+/*
+ * What paths in SARIF are relative to: source_root where it is given, else the nearest folder
+ * at or above the working directory that holds a .git, else that directory; free() it.
+ */
+static char *repository(const struct krt_options *o, const char *root)
+{
+	size_t n = root ? strlen(root) : 0;
+	char *path = n ? malloc(n + sizeof("/.git")) : NULL;
+
+	while (path && !*o->source_root && n) {
+		memcpy(path, root, n);
+		strcpy(path + n, "/.git");
+		if (!access(path, F_OK)) {
+			path[n] = 0;
+			return path;
+		}
+		while (n && root[--n] != '/')
+			;
+	}
+	free(path);
+	return root ? strdup(root) : NULL;
+}
+
 /* Of findings that fail the run; false: none does. */
 static bool least_level(const struct krt_options *o, enum krt_level *least)
 {
@@ -180,7 +203,7 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	struct krt_writer w = {
 		.show = show[o->show], .full_stacks = o->verbosity > 0, .pid = pid,
 	};
-	char *name = NULL, *root = NULL;
+	char *name = NULL, *root = NULL, *above = NULL;
 	FILE *f;
 	int fd, err = -1;
 
@@ -214,6 +237,7 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	w.color = wants_color(o, fd);
 	w.columns = columns(fd);
 	w.strip = root = source_root(o);
+	w.repository = above = repository(o, root);
 	err = format->write(f, r, &w);
 	if (fclose(f))
 		err = -1;
@@ -223,6 +247,7 @@ static int write_one(const struct krt_report *r, const struct krt_options *o,
 	else if (name && suffix && !per_process(path))
 		fprintf(stderr, "krtsan: report: %s is another process's: written to %s\n", path, name);
 out:
+	free(above);
 	free(root);
 	free(name);
 	return err;

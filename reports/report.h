@@ -21,6 +21,7 @@ struct krt_writer {
 	unsigned limit;           /* text: findings at most (0: 100) */
 	int pid;                  /* text: prefix of the lines that belong to no process */
 	const char *strip;        /* root of krt_source_path(), or NULL */
+	const char *repository;	  /* sarif: the same, for its paths */
 	int exit_code;		  /* sarif: of the run; -1: not told */
 	enum krt_level fail_level; /* junit: of findings that fail the run, at least */
 	bool fails;		   /* junit: findings can */

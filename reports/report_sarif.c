@@ -9,6 +9,8 @@
  * Findings that would become one alert there (rule, fingerprint, file and line
  * are the same, mostly in several processes) are one result.  What is beyond the
  * limits is the least severe, and a notification says how much that is.
+ * Relative paths count from the root of the repository there, not from where the
+ * program ran.
  *
  * GitHub opens alerts for suppressed results too, so they are written only on
  * request (sarif_suppressed).  primaryLocationLineHash is left to the upload,
@@ -183,7 +185,7 @@ static const char *normal(struct sarif *s, const char *path)
 /* Is the file below the source root?  Relative paths are mostly of libraries. */
 static bool from_root(const struct sarif *s, const char *file)
 {
-	return *file == '/' && *krt_source_path(file, s->w->strip) != '/';
+	return *file == '/' && *krt_source_path(file, s->w->repository) != '/';
 }
 
 /* NULL: none; Python calls code without a file <string>. */
@@ -239,7 +241,7 @@ static struct place place_of_finding(struct sarif *s, const struct krt_finding *
 
 static bool has_root(const struct sarif *s)
 {
-	return s->w->strip && *s->w->strip == '/';
+	return s->w->repository && *s->w->repository == '/';
 }
 
 /* Each byte that is not plain in a path of a URI as %XX. */
@@ -265,7 +267,7 @@ static const char *uri(struct sarif *s, const char *scheme, const char *path, co
 
 static void physical(struct sarif *s, const struct place *at)
 {
-	const char *path = krt_source_path(at->file, s->w->strip);
+	const char *path = krt_source_path(at->file, s->w->repository);
 	bool whole = *path == '/';
 
 	krt_json_open_flat(&s->j, "physicalLocation", '{');
@@ -874,7 +876,7 @@ static void run(struct sarif *s)
 		krt_json_close(&s->j, '}');
 	}
 	if (has_root(s)) {
-		const char *root = normal(s, s->w->strip);
+		const char *root = normal(s, s->w->repository);
 
 		krt_json_open(&s->j, "originalUriBaseIds", '{');
 		krt_json_open_flat(&s->j, ROOT, '{');

@@ -7,6 +7,7 @@
 set -u
 
 build=$(cd "$1" && pwd) || exit 125
+here=$(cd "$(dirname "$0")" && pwd) || exit 125
 krtsan=$build/krtsan
 tree=$build/testcases/tree
 work=$(mktemp -d) || exit 125
@@ -172,6 +173,17 @@ t 'clean' 0 sim -- "$tree" init clean; says 'clean; analysis complete'; count er
 t 'race' 66 sim --report=json:race.json -- "$tree" init race; says 'krtsan: error KRT-RACE-WAW (certain)'
 says 'SUMMARY: krtsan: error KRT-RACE-WAW tree.c:'; says '1 error, 0 warnings, 0 notes; findings; analysis complete'
 says 'at .*tree.c:[0-9]* race <- .*tree.c:[0-9]* act'; holds race.json '"verdict": "findings"'
+mkdir -p repo/.git repo/src repo/out && cp "$here/tree.c" repo/src &&
+	(cd repo/out && ${CC:-gcc} -g -I"$here/../../interposer" ../src/tree.c -o tree -L"$build/sim" -l:libcuda.so.1)
+in_folder() { (cd "$1" && shift && sim "$@"); }
+t 'sarif: from the root of the repository' 66 in_folder repo/out --report=sarif:s.sarif -- ./tree init race
+says 'SUMMARY: krtsan: error KRT-RACE-WAW tree.c:'; holds repo/out/s.sarif '"uri": "src/tree.c", "uriBaseId": "SRCROOT"'
+holds repo/out/s.sarif "\"uri\": \"file://$work/repo/\""
+t 'sarif: from source_root' 66 in_folder repo/out --source-root="$work/repo/src" --report=sarif:s.sarif -- ./tree init race
+holds repo/out/s.sarif '"uri": "tree.c", "uriBaseId": "SRCROOT"'
+rm -rf repo/.git
+t 'sarif: no repository' 66 in_folder repo/out --report=sarif:s.sarif -- ./tree init race
+holds repo/out/s.sarif "\"uri\": \"file://$work/repo/src/tree.c\""
 t 'declared read' 66 sim -- "$build/testcases/hazard/event_sync_too_early"
 says 'SUMMARY: krtsan: error KRT-HOST-READ-RACE event_sync_too_early.c:[0-9]* in main'
 t 'library call' 66 sim -- "$build/testcases/hazard/lib_gemm_fetched"

@@ -316,7 +316,7 @@ int main(int argc, char **argv)
 		struct krt_writer w = documents[i].w;
 		struct krt_report *r = krt_report_new();
 
-		w.strip = ROOT;
+		w.strip = w.repository = ROOT;
 		w.fails = true;
 		w.fail_level = KRT_LEVEL_ERROR;
 		r->options = "exitcode=66";
