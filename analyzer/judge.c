@@ -116,6 +116,12 @@ const char *krt_api_text(unsigned api)
 		return "host read";
 	case KRT_OP_NOTE_HOST_WRITE:
 		return "host write";
+	case KRT_OP_HOSTFN_ENTER:
+		return "host function runs";
+	case KRT_OP_NOTE_ORDER_RELEASE:
+		return "order release";
+	case KRT_OP_NOTE_ORDER_ACQUIRE:
+		return "order acquire";
 	case KRT_OP_NOTE_POOL_DESTROY:
 		return "pool destroy";
 	case KRT_OP_NOTE_BLOCK_ALLOC:

@@ -17,6 +17,7 @@
 
 #define AROUND	50 /* rows on either side of an operation that a finding names */
 #define PENDING 2
+#define RECENT	4
 
 struct row_edge {
 	uint64_t from, to; /* sequence numbers */
@@ -30,6 +31,7 @@ struct tl_lane {
 	char name[16];
 	bool keep;
 	uint64_t last;		  /* its newest operation */
+	uint64_t recent[RECENT];  /* the newest first */
 	uint64_t met;		  /* blocking: the legacy stream's operation that it has met */
 	uint64_t seen;		  /* legacy: krt_timeline_store.blocking at its last operation */
 	uint64_t given;		  /* blocking: its own that the legacy stream has met */
@@ -127,7 +129,9 @@ static bool landmark(enum krt_op op)
 {
 	return op == KRT_OP_CAPTURE_BEGIN || op == KRT_OP_CAPTURE_END ||
 	       op == KRT_OP_GRAPH_INSTANTIATE || op == KRT_OP_GRAPH_EXEC_UPDATE ||
-	       op == KRT_OP_STREAM_ATTACH || op == KRT_OP_CTX_DESTROY;
+	       op == KRT_OP_STREAM_ATTACH || op == KRT_OP_STREAM_DESTROY ||
+	       op == KRT_OP_CTX_DESTROY || op == KRT_OP_MODULE_LOAD || op == KRT_OP_LIBRARY_LOAD ||
+	       op == KRT_OP_IPC_MEM_GET || op == KRT_OP_IPC_EVENT_GET;
 }
 
 /* --- rows by sequence number ------------------------------------------------------ */
@@ -245,7 +249,8 @@ void krt_timeline_edge(struct krt_engine *e, const struct krt_call *c,
 {
 	struct krt_timeline_store *t = e->timeline;
 
-	if (!t || !from || !to || from == to || !views)
+	/* of calls that overlap the one that began later does not come before; a value may */
+	if (!t || !from || !to || from == to || !views || (from > to && kind != KRT_TLE_VALUE))
 		return;
 	if (to == c->rec->t0)
 		t->wanted = to;
@@ -265,19 +270,25 @@ static void lane_to_host(struct krt_engine *e, const struct krt_call *c, struct 
 {
 	enum krt_view v = views & KRT_IN_DOC ? KRT_VIEW_DOC : KRT_VIEW_OBS;
 	struct krt_timeline_store *t = e->timeline;
+	uint64_t from = 0;
 
-	if (!views || !l->last)
+	/* what another thread's call enqueued since this one began is not waited for */
+	for (unsigned i = RECENT; views && i--;)
+		if (l->recent[i] && l->recent[i] <= c->rec->t0)
+			from = l->recent[i];
+	if (!from)
 		return;
-	if (l->last == c->rec->t0) {
+	if (from == c->rec->t0) {
 		if (t->row)
 			t->op[t->row - 1].flags |=
 				v == KRT_VIEW_DOC ? KRT_TLF_BLOCKS : KRT_TLF_BLOCKS_FOUND;
-	} else if (always || l->last > l->told[v]) {
-		krt_timeline_edge(e, c, KRT_TLE_SYNC, l->last, c->rec->t0, views);
+	} else if (always || from > l->told[v]) {
+		krt_timeline_edge(e, c, KRT_TLE_SYNC, from, c->rec->t0, views);
 	}
-	l->told[KRT_VIEW_OBS] = l->last;
-	if (v == KRT_VIEW_DOC)
-		l->told[v] = l->last;
+	if (from > l->told[KRT_VIEW_OBS])
+		l->told[KRT_VIEW_OBS] = from;
+	if (v == KRT_VIEW_DOC && from > l->told[v])
+		l->told[v] = from;
 }
 
 void krt_timeline_host(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
@@ -438,7 +449,8 @@ void krt_timeline_on(struct krt_engine *e, const struct krt_call *c, struct krt_
 		krt_timeline_edge(e, c, l->pending[i].kind, l->pending[i].from, c->rec->t0,
 				  l->pending[i].observed ? KRT_IN_OBS : KRT_IN_BOTH);
 	l->npending = 0;
-	l->last = c->rec->t0;
+	memmove(l->recent + 1, l->recent, sizeof(l->recent) - sizeof(*l->recent));
+	l->recent[0] = l->last = c->rec->t0;
 }
 
 static uint64_t bytes_of(const struct krt_call *c)
@@ -555,8 +567,8 @@ void krt_timeline_call(struct krt_engine *e, const struct krt_call *c)
 
 	if (!t || e->heap.failed)
 		return;
-	if (!t->row && ((c->ok && (kind_of[c->op] || landmark(c->op))) || t->wanted == c->rec->t0 ||
-			findings != t->findings))
+	if (!t->row && ((!c->not_ready && (kind_of[c->op] || landmark(c->op))) ||
+			t->wanted == c->rec->t0 || findings != t->findings))
 		row_new(e, c, KRT_TL_NONE);
 	t->findings = findings;
 	if (t->row) {

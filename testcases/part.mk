@@ -667,6 +667,6 @@ $(O)/html/many: testcases/html/many.c testcases/common/prog.h interposer/cuabi.h
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -g -Itestcases/common -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
 html: $(O)/html/many $(O)/schema/documents $(O)/krtsan $(O)/libkrtsan.so $(O)/testcases/demo/demo \
-		$(O)/testcases/clean/fork_join
+		$(addprefix $(O)/testcases/,clean/fork_join hazard/copy_bounds hazard/sync_hot)
 	$(Q)python3 testcases/html/check.py $(O)
 # --- end of HTML reports -----------------------------------------------------------

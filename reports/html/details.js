@@ -167,7 +167,7 @@ function showFinding(i) {
 			el("span", { class: "muted" }, titles.get(f.rule) || "")),
 		el("p", { class: "lead" }, f.message),
 		f.suppression ? el("p", { class: "card" }, `suppressed by ${f.suppression.line}`, f.suppression.reason ? `: ${f.suppression.reason}` : "") : "",
-		el("div", { class: "pair" }, old ? side(old, "earlier", f.pid) : "", f.current ? side(f.current, "current", f.pid) : ""),
+		el("div", { class: "pair" }, old && side(old, "earlier", f.pid), f.current && side(f.current, "current", f.pid)),
 		...[order(f), fix(f), buffer(f), cost(f.cost)].filter(Boolean),
 		el("p", { class: "muted" }, `id ${f.fingerprint}`, pids > 1 && p ? `, process ${f.pid} ${base(p.exe || "")}` : "", `; krtsan explain ${f.rule} tells more`));
 	for (const s of $("details").querySelectorAll(".pair")) if (s.children.length === 1) s.firstChild.classList.add("only");

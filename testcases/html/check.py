@@ -132,6 +132,22 @@ def a_clicked_finding_shows_both_operations_and_their_order(b):
 
 
 @test
+def a_finding_of_one_operation(b):
+    page, report = run([f"{build}/testcases/hazard/copy_bounds"], "one")
+    f = own(report)[0]
+    assert f["previous"] is None
+    b.open(page)
+    b.click("#list li")
+    assert len(b.find(".side.only")) == 1 and f["current"]["operation"] in b.text(".side")[0]
+    page, report = run([f"{build}/testcases/hazard/sync_hot"], "hot")
+    b.open(page)
+    i, f = next((i, f) for i, f in enumerate(own(report)) if f["cost"])
+    b.click("#list li", i)
+    assert f"times{f['cost']['times']}" in b.text("#details")[0] and f["message"] in b.text("#details")[0]
+    assert_quiet(b)
+
+
+@test
 def the_bytes_of_the_buffer_are_drawn(b):
     page, report = demo()
     b.open(page)
@@ -341,6 +357,9 @@ def reports_that_are_hard_to_write(b):
         else:
             assert rows == 0 and b.text("#list .none"), name
         assert (report["verdict"] == "inconclusive") == ("Inconclusive" in b.text("#verdict")[0]), name
+        for i in range(min(rows, 12)):
+            b.js("document.querySelectorAll('#list li')[arguments[0]].click()", i)
+        assert_quiet(b, name)
         for r in report["coverage"]["reasons"]:
             assert r["reason"] in b.text("#banner .reasons")[0], name
         if not report["timeline"]:

@@ -188,7 +188,7 @@ Test(timeline, beyond_the_bound_findings_and_the_newest_stay)
 	t = timeline_of(&w);
 	cr_assert_leq(t->nops, 1000);
 	cr_assert_gt(t->nops, 500);
-	cr_assert_eq(t->left_out + t->nops, 1 + 102 + 6000 + 120);
+	cr_assert_eq(t->left_out + t->nops, 1 + 102 + 6000 + 180);
 	cr_assert_lt(t->nlanes, 30);
 	for (uint32_t i = 0; i < t->nops; i++) {
 		cr_assert_lt(t->op[i].thread, t->nlanes);
