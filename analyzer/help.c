@@ -245,7 +245,7 @@ static void values_of(const char *arg)
 	static const char *const kind[][2] = {
 		{"PROGRAM", ":program"}, {"FORMAT", ":format"}, {"RULE", ":rule"},
 		{"FILE", ":file"},	 {"PATH", ":file"},	{"FOLDER", ":file"},
-		{"TRACE", ":file"},	 {".json", ":file"},
+		{"TRACE", ":file"},	 {"DIR", ":file"},	{".json", ":file"},
 	};
 
 	for (unsigned i = 0; i < sizeof(kind) / sizeof(*kind); i++)

@@ -94,6 +94,10 @@ is 'krtsan analyze run.krt --show=p' possible
 is 'krtsan doctor r'
 is 'krtsan options --show=likely r'
 is 'krtsan record -o ru' run.krt
+is 'krtsan ci --output=fol' folder
+is 'krtsan report --to=json:r.' r.json
+is 'krtsan report r' r.json run.krt
+has 'krtsan ci -- tru' true
 has 'krtsan run -- tru' true
 has 'krtsan run --sim tru' true
 has 'krtsan run --sim --show=likely -- tru' true
