@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "cli.h"
 #include "progress.h"
+#include "../reports/gate.h"
 #include "../reports/output.h"
 #include "../reports/report_read.h"
 
@@ -18,7 +19,7 @@ static const struct krt_flag flags[] = {
 };
 static const char *const obeyed[] = {
 	"show", "color", "verbosity", "source_root", "fail_on", "require", "exitcode", "category",
-	"sarif_suppressed", NULL
+	"sarif_suppressed", "suppressions", "print_suppressions", "baseline", NULL
 };
 static const struct krt_usage usage = {
 	.command = "report",
@@ -52,6 +53,21 @@ struct krt_report *krt_load_report(const char *command, const char *path)
 	return r;
 }
 
+/* As for a run: what is suppressed or known now, besides what was when the report was made. */
+static int judge(struct krt_report *r, const struct krt_options *o)
+{
+	char err[2048];
+	struct krt_gate *gate = krt_gate_open(o, r->nprocesses ? r->process[0].exe : NULL, err,
+					      sizeof(err));
+
+	if (!gate)
+		return krt_fail("%s", err);
+	krt_gate_apply(gate, r);
+	krt_gate_tell(gate);
+	krt_gate_close(gate);
+	return 0;
+}
+
 int krt_cmd_report(int argc, char **argv)
 {
 	struct krt_options *o = malloc(sizeof(*o));
@@ -77,7 +93,7 @@ int krt_cmd_report(int argc, char **argv)
 		goto out;
 	}
 	r = krt_load_report("report", argv[next]);
-	if (r)
+	if (r && !judge(r, o))
 		code = krt_output_list(r, o, &to) ? KRT_EXIT_FAILED : 0;
 out:
 	krt_report_destroy(r);

@@ -239,6 +239,9 @@ head -c 300 j1 >cut.json
 t 'report: cut' 125 "$krtsan" report cut.json; says 'report: cut.json:[0-9]*:[0-9]*: '
 sed 's/"schema_version": 1/"schema_version": 9/' j1 >new.json
 t 'report: newer' 125 "$krtsan" report new.json; says 'new.json: schema_version: 9 is another version'
+t 'report: suppressions' 0 "$krtsan" suppress j1; cp out race.supp
+t 'report: suppressed' 0 "$krtsan" report j1 --suppressions=race.supp; prints '(1 suppressed); clean'
+t 'report: bad suppressions' 125 "$krtsan" report j1 --suppressions=none.supp; says 'none.supp: cannot be read'
 t 'report: unwritable' 125 "$krtsan" report j1 --to=text:no/where; says 'no/where: cannot be written'
 # suppressions and baseline; krtsan suppress, diff and ci
 t 'suppress' 0 "$krtsan" suppress j1; prints '^# cuMemsetD8Async'; prints '^KRT-RACE-WAW:func=^race\$$'; cp out race.supp

@@ -35,6 +35,7 @@
  *  (b) LD_PRELOAD alone: same exit code, same findings
  *  (c) krtsan record, krtsan analyze: same findings
  *  (r) krtsan report of (a)'s JSON: the same JSON and the same text, byte for byte
+ *      and krtsan suppress of it: lines that suppress all that it has
  *  (d) without findings to expect: same verdict with other schedules of the
  *      simulated driver, and with all the overlap that the documentation allows
  * One line a case, `ok` or `not ok`; the last line is `N passed, N failed`.
@@ -722,6 +723,37 @@ static void check_read_back(char *krtsan, char *const env[])
 	}
 }
 
+static size_t shown(const struct json *list)
+{
+	size_t n = 0;
+
+	for (const struct json *f = list ? list->first : NULL; f; f = f->next)
+		n += strcmp(json_text(f, "confidence"), "possible") != 0;
+	return n;
+}
+
+/* Lines for all findings, pasted in: none is left, and none is lost. */
+static void check_suppress(char *krtsan, char *const env[], const struct json *run)
+{
+	char path[PATH_MAX + 32], supp[PATH_MAX + 64], to[PATH_MAX + 64];
+	size_t n = shown(json_get(run, "findings"));
+	struct json *r;
+
+	if (!n)
+		return;
+	snprintf(path, sizeof(path), "%s/run.json", scratch);
+	snprintf(supp, sizeof(supp), "--suppressions=%s/suppress.out", scratch);
+	snprintf(to, sizeof(to), "--to=json:%s/suppressed.json", scratch);
+	expect_exit("suppress", spawn("suppress", (char *[]){krtsan, "suppress", path, NULL}, env), 0);
+	expect_exit("suppressed",
+		    spawn("suppressed", (char *[]){krtsan, "report", path, supp, to, NULL}, env), 0);
+	r = read_report("suppressed");
+	if (r && (shown(json_get(r, "findings")) || shown(json_get(r, "suppressed")) != n))
+		complain("suppress: of %zu findings %zu are left with its lines, %zu suppressed", n,
+			 shown(json_get(r, "findings")), shown(json_get(r, "suppressed")));
+	json_free(r);
+}
+
 /* One case in a process of its own.  Returns its exit status. */
 static int work(const struct test *t)
 {
@@ -812,6 +844,7 @@ static int work(const struct test *t)
 		check_verdict(t, run);
 		brief(run, table + strlen(table), sizeof(table) - strlen(table));
 		check_read_back(krtsan, opt_env);
+		check_suppress(krtsan, opt_env, run);
 	} else {
 		snprintf(path, sizeof(path), "%s/run.err", scratch);
 		show_tail(path);
