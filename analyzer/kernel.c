@@ -195,6 +195,12 @@ static bool gaps(const struct krt_flow_range *r)
 	return (r->rows > 1 && r->pitch > r->row) || r->stride > r->width;
 }
 
+/* What surely happens before what may, hulls before what has gaps. */
+static unsigned stage(const struct krt_flow_range *r)
+{
+	return (r->must ? 0u : 2u) + gaps(r);
+}
+
 static int by_place(const void *x, const void *y)
 {
 	const struct krt_flow_range *a = x, *b = y;
@@ -208,7 +214,8 @@ static int by_place(const void *x, const void *y)
 	CMP(site);
 	CMP(whole);
 	CMP(base);
-	CMP(must);
+	if (stage(a) != stage(b))
+		return stage(a) < stage(b) ? -1 : 1;
 	CMP(loose);
 	CMP(lo);
 	CMP(hi);
@@ -226,30 +233,44 @@ static bool same_group(const struct krt_flow_range *a, const struct krt_flow_ran
 	       a->whole == b->whole && a->base == b->base;
 }
 
-static bool inside(const struct krt_flow_range *r, const struct krt_flow_range *list, size_t n)
+/* Ranges of one group that are alike: of ascending starts; hulls do not touch each other. */
+struct alike {
+	struct krt_flow_range *first;
+	uint32_t n;
+};
+
+/* Is r in one of the hulls? */
+static bool inside(const struct krt_flow_range *r, const struct alike *l)
 {
-	for (size_t i = 0; i < n; i++)
-		if (!gaps(&list[i]) && list[i].lo <= r->lo && r->hi <= list[i].hi)
-			return true;
-	return false;
+	uint32_t lo = 0, hi = l->n;
+
+	while (lo < hi) { /* behind the last that starts no later */
+		uint32_t m = (lo + hi) / 2;
+
+		if (l->first[m].lo <= r->lo)
+			lo = m + 1;
+		else
+			hi = m;
+	}
+	return lo && !gaps(&l->first[lo - 1]) && r->hi <= l->first[lo - 1].hi;
 }
 
-/* Does r only go on where a range of the same sort ends?  Then that one is longer. */
-static bool goes_on(struct krt_flow_range *r, struct krt_flow_range *list, size_t n)
+/* Does r only go on where a range like it ends?  Then that one is longer. */
+static bool goes_on(const struct krt_flow_range *r, const struct alike *l)
 {
-	for (size_t i = 0; i < n; i++) {
-		struct krt_flow_range *a = &list[i];
+	/* with gaps several that are unrolled may be woven into each other */
+	uint32_t few = gaps(r) ? 16 : 1;
 
-		if (a->must != r->must || a->loose != r->loose || gaps(a) != gaps(r))
-			continue;
-		if (!gaps(r) && r->lo <= a->hi && a->lo <= r->hi) {
+	for (uint32_t i = l->n; i-- && few--;) {
+		struct krt_flow_range *a = &l->first[i];
+
+		if (!gaps(r) && r->lo <= a->hi) {
 			a->hi = r->hi > a->hi ? r->hi : a->hi;
-			a->lo = r->lo < a->lo ? r->lo : a->lo;
 			a->row = a->pitch = a->hi - a->lo;
 			return true;
 		}
 		/* unrolled: the next element of every piece */
-		if (gaps(r) && a->rows <= 1 && r->rows <= 1 && a->stride == r->stride &&
+		if (gaps(r) && gaps(a) && a->rows <= 1 && r->rows <= 1 && a->stride == r->stride &&
 		    r->lo == a->lo + a->width && r->hi == a->hi + r->width) {
 			a->width += r->width;
 			a->hi = r->hi;
@@ -260,30 +281,33 @@ static bool goes_on(struct krt_flow_range *r, struct krt_flow_range *list, size_
 	return false;
 }
 
+#define MAX_ALIKE 8 /* stages, loose or not */
+
 /* Accesses of one slot and kind are brought together in out; returns how many they are. */
 static uint32_t merge(struct krt_flow_range *r, uint32_t n, struct krt_flow_range *out)
 {
-	uint32_t made = 0;
+	struct alike list[MAX_ALIKE] = {0};
+	uint32_t made = 0, lists = 0;
 
 	qsort(r, n, sizeof(*r), by_place);
-	for (uint32_t from = 0, to; from < n; from = to) {
-		uint32_t first = made;
+	for (uint32_t i = 0; i < n; i++) {
+		bool known = i && same_group(&r[i - 1], &r[i]), in = false;
 
-		for (to = from; to < n && same_group(&r[from], &r[to]); to++)
-			;
-		if (r[from].whole) {
-			out[made++] = r[from];
+		if (!known)
+			lists = 0;
+		if (!known || stage(&r[i - 1]) != stage(&r[i]) || r[i - 1].loose != r[i].loose)
+			list[lists++] = (struct alike){.first = &out[made]};
+		if (r[i].whole) {
+			if (!known)
+				out[made++] = r[i];
 			continue;
 		}
-		/* what surely happens, then hulls, then what has gaps */
-		for (unsigned round = 0; round < 3; round++)
-			for (uint32_t i = from; i < to; i++) {
-				if (round != (r[i].must ? 0u : gaps(&r[i]) ? 2u : 1u) ||
-				    inside(&r[i], out + first, made - first) ||
-				    goes_on(&r[i], out + first, made - first))
-					continue;
-				out[made++] = r[i];
-			}
+		for (uint32_t k = 0; k < lists && !in; k++)
+			in = inside(&r[i], &list[k]);
+		if (in || goes_on(&r[i], &list[lists - 1]))
+			continue;
+		out[made++] = r[i];
+		list[lists - 1].n++;
 	}
 	return made;
 }
