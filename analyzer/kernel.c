@@ -30,9 +30,9 @@
 /* Ranges of one launch. */
 struct eval {
 	uint64_t hash;
-	uint8_t *params;
+	uint8_t *params; /* those that count, one after the other */
 	uint32_t len, n;
-	uint32_t grid[3], block[3], shared;
+	uint32_t grid[3], block[3];
 	struct krt_flow_range *range;
 	bool used, good; /* good: parameters were there */
 };
@@ -323,36 +323,72 @@ static void gather(void *user, const struct krt_flow_range *r)
 		all->range[all->n++] = *r;
 }
 
+/* Parameters that change what is accessed: a seed or a factor that is new every time does not. */
+static uint64_t hash_of(const struct krt_flow_info *info, const struct krt_kernel_params *p)
+{
+	uint64_t hash = krt_mix_bytes(krt_mix_bytes(0, p->grid, sizeof(p->grid)), p->block,
+				      sizeof(p->block));
+
+	for (uint32_t i = 0; i < info->nused; i++)
+		hash = krt_mix_bytes(hash, p->bytes + info->used[i].at, info->used[i].len);
+	return hash;
+}
+
+static bool same_launch(const struct krt_flow_info *info, const struct krt_kernel_params *p,
+			const struct eval *v)
+{
+	const uint8_t *own = v->params;
+
+	if (memcmp(v->grid, p->grid, sizeof(p->grid)) ||
+	    memcmp(v->block, p->block, sizeof(p->block)))
+		return false;
+	for (uint32_t i = 0; i < info->nused; own += info->used[i++].len)
+		if (memcmp(own, p->bytes + info->used[i].at, info->used[i].len))
+			return false;
+	return true;
+}
+
+static uint32_t used_bytes(const struct krt_flow_info *info)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < info->nused; i++)
+		n += info->used[i].len;
+	return n;
+}
+
 /* NULL: no memory. */
 static const struct eval *evaluate(struct krt_engine *e, struct krt_insight *i,
 				   const struct krt_kernel_params *p)
 {
-	uint64_t hash = krt_mix_bytes(0, p->bytes, p->len);
+	static const struct eval missing; /* not good */
+	const struct krt_flow_info *info = krt_flow_info(i->flow);
 	struct krt_flow_launch l = {
 		.dyn_shared = p->shared, .params = p->bytes, .len = p->len};
 	struct eval *v;
+	uint64_t hash;
 	size_t bytes;
+	uint8_t *own;
 
-	hash = krt_mix_bytes(krt_mix_bytes(hash, p->grid, sizeof(p->grid)), p->block,
-			     sizeof(p->block));
+	if (p->len < info->param_bytes)
+		return &missing;
+	hash = hash_of(info, p);
 	for (unsigned k = 0; k < EVALS; k++) {
 		v = &i->eval[k];
-		if (v->used && v->hash == hash && v->len == p->len && v->shared == p->shared &&
-		    !memcmp(v->grid, p->grid, sizeof(p->grid)) &&
-		    !memcmp(v->block, p->block, sizeof(p->block)) &&
-		    !memcmp(v->params, p->bytes, p->len))
+		if (v->used && v->hash == hash && same_launch(info, p, v))
 			return v;
 	}
 	v = &i->eval[i->next++ % EVALS];
 	eval_drop(e, i, v);
-	v->params = krt_heap_alloc(&e->heap, p->len);
+	bytes = used_bytes(info);
+	v->params = own = krt_heap_alloc(&e->heap, bytes + 1);
 	if (!v->params)
 		return NULL;
 	v->used = true;
 	v->hash = hash;
-	v->len = p->len;
-	v->shared = p->shared;
-	memcpy(v->params, p->bytes, p->len);
+	v->len = (uint32_t)bytes + 1;
+	for (uint32_t k = 0; k < info->nused; own += info->used[k++].len)
+		memcpy(own, p->bytes + info->used[k].at, info->used[k].len);
 	memcpy(v->grid, p->grid, sizeof(v->grid));
 	memcpy(v->block, p->block, sizeof(v->block));
 	memcpy(l.grid, p->grid, sizeof(l.grid));

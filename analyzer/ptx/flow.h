@@ -79,8 +79,15 @@ struct krt_flow_load {
 	uint8_t role;         /* done to memory that this one leads to */
 };
 
+/* Bytes of the parameter block. */
+struct krt_flow_span {
+	uint32_t at, len;
+};
+
 struct krt_flow_info {
-	uint32_t nslots, nglobals, nloads;
+	uint32_t nslots, nglobals, nloads, nused;
+	const struct krt_flow_span
+		*used; /* what ranges depend on, beside grid and block; ascending */
 	const struct krt_flow_load *loads;
 	const struct krt_flow_slot *slots;       /* every word that may be used as an address */
 	const struct krt_flow_global *globals;

@@ -788,6 +788,45 @@ static void conditions(struct comp *c, uint32_t ctx, struct pacc *p)
 		memcpy(p->conds, conds, n * sizeof(*conds));
 }
 
+static void mark(const struct flow *fl, bool *used, uint64_t at, unsigned bytes)
+{
+	for (unsigned i = 0; i < bytes && at < fl->entry->param_bytes; i++)
+		used[at++] = true;
+}
+
+static void mark_loads(const struct flow *fl, bool *used, const struct prog *p)
+{
+	for (uint32_t i = 0; p && i < p->nins; i++)
+		if (p->ins[i].op == P_NODE && p->ins[i].nop == N_PARAM && p->ins[i].imm >= 0)
+			mark(fl, used, (uint64_t)p->ins[i].imm, (p->ins[i].w + 7u) / 8);
+}
+
+/* Which parameters are asked for at a launch: pointers, and what the instructions load. */
+static void keep_used(struct flow *fl, const struct prog *p)
+{
+	struct krt_flow_info *info = &fl->k->info;
+	uint32_t n = (uint32_t)fl->entry->param_bytes, spans = 0;
+	bool *used = flow_alloc(fl, n + 1);
+	struct krt_flow_span *s;
+
+	for (uint32_t i = 0; i < p->naccs; i++)
+		for (uint32_t k = 0; k < p->accs[i].nslots; k++)
+			if (info->slots[p->accs[i].slots[k]].offset != KRT_FLOW_ANY)
+				mark(fl, used, info->slots[p->accs[i].slots[k]].at, 8);
+	mark_loads(fl, used, p);
+	mark_loads(fl, used, p->exact);
+	for (uint32_t i = 0; i < n; i++)
+		spans += used[i] && (!i || !used[i - 1]);
+	info->used = s = flow_keep(fl, spans * sizeof(*s));
+	for (uint32_t i = 0; i < n; i++) {
+		if (!used[i])
+			continue;
+		if (!i || !used[i - 1])
+			s[info->nused++] = (struct krt_flow_span){.at = i};
+		s[info->nused - 1].len++;
+	}
+}
+
 void flow_ranges(struct flow *fl)
 {
 	struct graph *g = flow_alloc(fl, sizeof(*g));
@@ -879,6 +918,7 @@ void flow_ranges(struct flow *fl)
 		flow_exact_group(x, block, list, nlist);
 		flow_exact_end(x, p);
 	}
+	p->work = FLOW_WORK;
 	p->nins = c.ins.n;
 	p->ins = flow_keep(fl, p->nins * sizeof(*p->ins));
 	memcpy(p->ins, c.ins.p, p->nins * sizeof(*p->ins));
@@ -900,5 +940,6 @@ void flow_ranges(struct flow *fl)
 		for (uint32_t k = 0; k < p->groups[i].naccs; k++)
 			for (uint32_t q = 0; q < p->groups[i].accs[k].n; q++)
 				p->lead[p->groups[i].accs[k].first + q] = p->groups[i].accs[k].first;
+	keep_used(fl, p);
 	fl->k->prog = p;
 }

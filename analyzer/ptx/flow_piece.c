@@ -16,7 +16,12 @@ typedef __int128 wide;
 
 #define LIMIT	   (INT64_C(1) << 62)
 #define MAX_PIECES 48u
-#define MAX_WORK   20000u /* instructions of a launch */
+#define MAX_WORK   20000u /* instructions of a launch, of 30 to 50 ns */
+/*
+ * A kernel whose launches are never the same must not cost that again and again: each
+ * launch brings so many to what the kernel has left.
+ */
+#define WORK_EACH 400u
 
 /* ---- wishes ---- */
 
@@ -384,8 +389,10 @@ void flow_pieces(struct prog *p, const struct krt_flow_launch *l, const bool *sk
 		 struct boxes *out)
 {
 	struct ev e = { .p = p->exact, .l = l };
-	uint32_t work = MAX_WORK;
+	uint32_t most, work;
 
+	p->work = p->work + WORK_EACH < FLOW_WORK ? p->work + WORK_EACH : FLOW_WORK;
+	most = work = p->work < MAX_WORK ? p->work : MAX_WORK;
 	out->n = 0;
 	for (uint32_t i = 0; i < p->ngroups; i++) {
 		const struct xgroup *g = &p->groups[i];
@@ -403,6 +410,7 @@ void flow_pieces(struct prog *p, const struct krt_flow_launch *l, const bool *sk
 		for (uint32_t k = 0; k < g->naccs; k++)
 			settled[g->accs[k].first] = sure >> k & 1;
 	}
+	p->work -= most - work;
 }
 
 /* ---- what lies together ---- */

@@ -77,6 +77,8 @@ struct pacc {
 	struct pmust *must;
 };
 
+#define FLOW_WORK 500000u /* prog.work at first: enough for the first launches of any kernel */
+
 #define MAX_TERMS 10
 
 struct term {
@@ -139,6 +141,7 @@ struct prog {
 	uint32_t ngroups;
 	struct xgroup *groups;
 	struct prog *exact; /* the instructions of the groups; its first atoms are digits */
+	uint32_t work;	    /* instructions of these that its launches may still take */
 	/* Per access, for one evaluation. */
 	struct krt_flow_range *res;
 	uint8_t *where;

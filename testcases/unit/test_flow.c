@@ -1215,6 +1215,69 @@ Test(flow, many_accesses)
 	}
 }
 
+/* Parameters that are data alone do not tell launches apart. */
+Test(flow, used_parameters)
+{
+	struct kernel k =
+		make(".visible .entry k(.param .u64 y, .param .f32 factor, .param .u32 n, .param "
+		     ".u64 seed)\n"
+		     "{\n" REGS INDEX "ld.param.u64 %rd1, [y]; ld.param.f32 %f1, [factor];\n"
+		     "ld.param.u32 %r5, [n]; ld.param.u64 %rd5, [seed]; cvt.u32.u64 %r6, %rd5;\n"
+		     "setp.ge.s32 %p1, %r1, %r5; @%p1 ret; mul.wide.s32 %rd2, %r1, 8;\n"
+		     "add.s64 %rd3, %rd1, %rd2; st.global.v2.b32 [%rd3], {%r6, %r6};\n"
+		     "st.global.f32 [%rd3+4], %f1; ret;\n}\n");
+
+	cr_assert_eq(k.i->nused, 2);
+	cr_assert(k.i->used[0].at == 0 && k.i->used[0].len == 8);
+	cr_assert(k.i->used[1].at == 12 && k.i->used[1].len == 4);
+	drop(&k);
+}
+
+/* The bytes of one kind that surely are touched, or that may be, as far as they are hulls. */
+static uint64_t covered(const struct got *g, bool must)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < g->n; i++)
+		if (g->r[i].must == must)
+			n += g->r[i].hi - g->r[i].lo;
+	return n;
+}
+
+/*
+ * A kernel whose launches are cut into many pieces, evaluated again and again: at first
+ * exact, later with less work.  Then less is sure, and nothing is missing.
+ */
+Test(flow, many_launches)
+{
+	size_t len;
+	char *text = slurp(PTX_DIR "/../kernels/edges.90.ptx", &len);
+	struct ptx_module *m = ptx_parse_lazy(text, len, NULL);
+	struct kernel k = {.m = m, .f = krt_flow_new(m, "nested_triangle", NULL)};
+	struct got first, *last = &got;
+	unsigned coarse = 0;
+
+	cr_assert(k.f);
+	first = *eval(&k, 8, 1, 128, 1, (struct words){{A, 1000}});
+	cr_assert_gt(covered(&first, true), 0);
+	for (unsigned i = 0; i < 400; i++) {
+		uint64_t lo = UINT64_MAX, hi = 0;
+
+		last = eval(&k, 8, 1, 128, 1, (struct words){{A, 1000}});
+		for (unsigned r = 0; r < last->n; r++) {
+			lo = last->r[r].lo < lo ? last->r[r].lo : lo;
+			hi = last->r[r].hi > hi ? last->r[r].hi : hi;
+		}
+		for (unsigned r = 0; r < first.n; r++)
+			cr_assert(first.r[r].lo >= lo && first.r[r].hi <= hi);
+		cr_assert_leq(covered(last, true), covered(&first, true));
+		coarse += covered(last, true) < covered(&first, true);
+	}
+	cr_assert(coarse > 200 && coarse < 390, "%u", coarse);
+	drop(&k);
+	free(text);
+}
+
 /* A kernel of about 1 MB: 4,000 guarded pieces. */
 Test(flow, large, .timeout = 120)
 {
