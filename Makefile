@@ -42,7 +42,7 @@ help:
 	@echo 'make install    DESTDIR= PREFIX=/usr/local LIBDIR= MANDIR= BASHCOMPDIR=; make uninstall takes it away'
 	@echo 'make deb        a Debian package, build/krtsan_VERSION_ARCH.deb'
 	@echo 'make demo       a program with planted hazards under the library'
-	@echo 'make golden-update  writes anew what krtsan prints of each rule, after a change of wording'
+	@echo 'make golden-update readme-update  write anew what krtsan prints of each rule, and in the README'
 	@echo 'make fuzz-kernels  damaged images, PTX, names and kernels files under sanitizers, at length'
 	@echo 'make bench      cost on the simulated driver, as ratios'
 	@echo 'make clean'

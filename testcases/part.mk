@@ -345,6 +345,12 @@ TESTS += golden
 golden golden-update: $(PROG_EXPLAIN) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
 	$(Q)testcases/golden/run.sh $(O) $(if $(findstring update,$@),--update)
 
+# The README's first steps, typed in.
+TESTS += readme
+.PHONY: readme readme-update
+readme readme-update: all
+	$(Q)testcases/readme/run.sh $(O) $(if $(findstring update,$@),--update)
+
 # The runner and the aggregator themselves.
 harness: $(PROG_PLANTED) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
 	$(Q)O=$(O) testcases/harness/selftest.sh
