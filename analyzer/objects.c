@@ -358,12 +358,26 @@ struct krt_stream_info *krt_stream_get(struct krt_objects *o, uint64_t handle,
 								 : KRT_STREAM_BLOCKING);
 }
 
+void krt_stream_name(struct krt_objects *o, struct krt_stream_info *s, char *name)
+{
+	krt_heap_freestr(o->heap, s->name);
+	s->name = name;
+	s->namesake = false;
+	for (const struct krt_stream_entry *e = o->streams; name && e; e = e->hh.next) {
+		struct krt_stream_info *t = e->stream;
+
+		if (t != s && t->name && !strcmp(t->name, name))
+			s->namesake = t->namesake = true;
+	}
+}
+
 const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t len)
 {
 	if (!s)
 		snprintf(buf, len, "host");
 	else if (s->name)
-		snprintf(buf, len, "stream \"%s\"", s->name);
+		snprintf(buf, len, s->namesake ? "stream \"%s\" (%u)" : "stream \"%s\"", s->name,
+			 s->number);
 	else if (s->kind == KRT_STREAM_LEGACY)
 		snprintf(buf, len,
 			 s->ctx->number > 1 ? "legacy stream of context %u" : "legacy stream",

@@ -71,6 +71,7 @@ struct krt_stream_info {
 	bool ended;
 	bool green;
 	char *name; /* krtsan_name() or NULL */
+	bool namesake; /* another stream has that name too */
 	struct krt_wait_memory waits;
 	unsigned lane; /* of the thread that enqueued last */
 	uint64_t call, call_before; /* the last two calls that named it */
@@ -256,6 +257,8 @@ void krt_stream_end(struct krt_objects *o, uint64_t handle);
 struct krt_stream_info *krt_stream_find(struct krt_objects *o, uint64_t handle);
 void krt_stream_unref(struct krt_objects *o, struct krt_stream_info *s);
 /* "stream 3 (0x55..)", "legacy stream", ... into buf. */
+/* The new name of one, NULL: no memory for it. */
+void krt_stream_name(struct krt_objects *o, struct krt_stream_info *s, char *name);
 const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t len);
 
 struct krt_event_info *krt_event_get(struct krt_objects *o, uint64_t handle, bool make);

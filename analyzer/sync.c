@@ -938,7 +938,7 @@ static void name_note(struct krt_engine *e, const struct krt_call *c)
 	struct krt_heap *heap = &e->heap;
 	struct krt_event_info *ev;
 	struct krt_stream_info *s;
-	char **name;
+	char *name;
 
 	if (!c->string.data)
 		return;
@@ -950,9 +950,13 @@ static void name_note(struct krt_engine *e, const struct krt_call *c)
 	ev = s ? NULL : krt_event_get(&e->obj, c->addr, false);
 	if (!s && !ev)
 		return;
-	name = s ? &s->name : &ev->name;
-	krt_heap_freestr(heap, *name);
-	*name = krt_heap_strndup(heap, c->string.data, strnlen(c->string.data, c->string.len));
+	name = krt_heap_strndup(heap, c->string.data, strnlen(c->string.data, c->string.len));
+	if (s) {
+		krt_stream_name(&e->obj, s, name);
+	} else {
+		krt_heap_freestr(heap, ev->name);
+		ev->name = name;
+	}
 }
 
 static void context_made(struct krt_engine *e, const struct krt_call *c)

@@ -27,11 +27,9 @@ static const struct pattern {
 	{BY_FUNCTION, INNER, "__cudart*"},
 	{BY_FUNCTION, INNER, "libcudart_static_*"},
 	{BY_FUNCTION, INNER, "cudart::*"},
-	{BY_FUNCTION, INNER, "__cudaRegister*"},
-	{BY_FUNCTION, INNER, "__cudaPushCallConfiguration"},
-	{BY_FUNCTION, INNER, "__cudaPopCallConfiguration"},
-	{BY_FUNCTION, INNER, "__cudaLaunchKernel*"},
-	{BY_FUNCTION, INNER, "__nv_cudaEntityRegisterCallback"},
+	{BY_FUNCTION, INNER, "__cuda*"},
+	{BY_FUNCTION, INNER, "__sti____cuda*"},
+	{BY_FUNCTION, INNER, "__nv_*"},
 
 	/* what calls main and a thread's function */
 	{BY_FUNCTION, KRT_FRAME_START, "_start"},

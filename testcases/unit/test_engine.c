@@ -78,6 +78,43 @@ Test(cases, read_write)
 	expect(&w, "RACE-WAR:error:1");
 }
 
+Test(names, streams_that_share_one)
+{
+	struct world w;
+	struct krt_report *r;
+	const struct krt_finding *f;
+
+	open3(&w);
+	name(&w, S1, 0, "worker");
+	name(&w, S2, 0, "worker");
+	rd(&w, S1);
+	wr(&w, S2);
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 1);
+	f = &r->finding[0];
+	cr_assert(!strncmp(f->current.stream, "stream \"worker\" (", 17), "%s", f->current.stream);
+	cr_assert_str_neq(f->current.stream, f->previous.stream);
+	cr_assert(strstr(f->message, f->current.stream), "%s", f->message);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+
+	open3(&w);
+	name(&w, S1, 0, "worker");
+	name(&w, S2, 0, "worker");
+	name(&w, S2, 0, "other");
+	rd(&w, S2);
+	wr(&w, S3);
+	r = world_report(&w);
+	f = &r->finding[0];
+	cr_assert_str_eq(f->previous.stream, "stream \"other\"");
+	/* the handle where the operation is described, not in sentences */
+	cr_assert(strstr(f->current.stream, " (0x"), "%s", f->current.stream);
+	cr_assert_null(strstr(f->message, "(0x"), "%s", f->message);
+	cr_assert_null(strstr(f->order_missing, "(0x"), "%s", f->order_missing);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
 Test(cases, read_wait_write)
 {
 	struct world w;

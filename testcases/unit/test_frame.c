@@ -90,6 +90,30 @@ Test(frame, the_innermost_of_the_user_leads)
 	cr_assert_null(krt_stack_site(&s));
 }
 
+Test(frame, a_runtime_that_is_linked_statically)
+{
+	/* what nvcc puts into a program */
+	static const char *const function[] = {
+		"libcudart_static_7e4b2d1c3a5f6980",
+		"cudaMemcpyAsync_ptsz",
+		"cudaMalloc",
+		"cudaError cudaMallocAsync<float>(float**, unsigned long, CUstream_st*)",
+		"__cudaUnregisterBinaryUtil()",
+		"__sti____cudaRegisterAll()",
+		"__nv_cudaEntityRegisterCallback(void**)",
+	};
+
+	for (unsigned i = 0; i < sizeof(function) / sizeof(*function); i++) {
+		struct krt_frame f[] = {
+			{.internal = true}, {.function = function[i]}, {.function = "main"}};
+		struct krt_stack s = STACK(f);
+
+		krt_stack_fold(&s);
+		cr_assert(f[1].internal, "%s", function[i]);
+		cr_assert_not(f[2].internal);
+	}
+}
+
 Test(frame, a_runtime_that_the_user_wrote)
 {
 	struct krt_frame f[] = {
