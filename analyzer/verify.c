@@ -3,26 +3,35 @@
 #include "verify.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 static volatile sig_atomic_t stopped;
 
-/* An order to be tried, for one finding or several. */
-struct trial {
-	struct krt_change change;
-	unsigned process;
-	struct krt_report *after; /* what was found with it; NULL: not known */
+/* What came of an order, or of several at once. */
+struct outcome {
+	struct krt_report *after;    /* what is found with it; NULL: not known */
+	struct krt_finding **by_key; /* its findings */
+	struct krt_finding *new;     /* the first that was not there before; NULL: none */
 	bool cycle, streams;
 	const char *why;
+};
+
+/* An order that was tried. */
+struct tried {
+	struct krt_change change;
+	unsigned process;
+	bool known, cycle;
+	uint64_t left; /* errors and warnings */
 };
 
 struct work {
 	struct krt_report *r;
 	const struct krt_verify *v;
-	struct trial trial[2 * KRT_VERIFY_FINDINGS];
-	unsigned n, findings;
+	struct tried tried[2 * KRT_VERIFY_FINDINGS];
+	unsigned n, orders; /* orders: an event for each stream is no other one */
 	uint64_t fed;
 	const char *stop; /* why the rest is not tried */
 };
@@ -53,22 +62,22 @@ void krt_verify_none(struct krt_report *r, const char *why)
 
 /* --- comparing -------------------------------------------------------------------- */
 
-static struct krt_finding *with_key(const struct krt_report *r, uint64_t key)
+static int by_key(const void *a, const void *b)
 {
-	for (size_t i = 0; i < r->nfindings; i++)
-		if (r->finding[i].key == key)
-			return &r->finding[i];
-	return NULL;
+	const struct krt_finding *x = *(struct krt_finding *const *)a,
+				 *y = *(struct krt_finding *const *)b;
+
+	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Of the first report, where processes are told apart. */
-static const struct krt_finding *of_process(const struct krt_report *r, unsigned process,
-					    uint64_t key)
+static struct krt_finding *with_key(const struct outcome *o, uint64_t key)
 {
-	for (size_t i = 0; i < r->nfindings; i++)
-		if (r->finding[i].key == key && r->finding[i].process == process)
-			return &r->finding[i];
-	return NULL;
+	const struct krt_finding f = {.key = key}, *p = &f;
+	struct krt_finding **at = o->after->nfindings ? bsearch(&p, o->by_key, o->after->nfindings,
+								sizeof(*o->by_key), by_key)
+						      : NULL;
+
+	return at ? *at : NULL;
 }
 
 static bool lacks_order(const struct krt_finding *f)
@@ -76,14 +85,37 @@ static bool lacks_order(const struct krt_finding *f)
 	return f->edge.record_after && f->level > KRT_LEVEL_NOTE;
 }
 
-/* A finding that was not there before: the order only exchanged one for another. */
-static struct krt_finding *news(const struct work *w, const struct trial *t)
+#define OLD UINT_MAX /* as process of a finding that was there before */
+
+/* False: no memory. */
+static bool compare(struct outcome *o, const struct krt_report *r, unsigned process)
 {
-	for (size_t i = 0; i < t->after->nfindings; i++)
-		if (t->after->finding[i].level > KRT_LEVEL_NOTE &&
-		    !of_process(w->r, t->process, t->after->finding[i].key))
-			return &t->after->finding[i];
-	return NULL;
+	size_t n = o->after->nfindings;
+
+	o->by_key = calloc(n + 1, sizeof(*o->by_key));
+	if (!o->by_key)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		o->by_key[i] = &o->after->finding[i];
+	qsort(o->by_key, n, sizeof(*o->by_key), by_key);
+	for (size_t i = 0; i < r->nfindings; i++) {
+		struct krt_finding *f =
+			r->finding[i].process == process ? with_key(o, r->finding[i].key) : NULL;
+
+		if (f)
+			f->process = OLD;
+	}
+	for (size_t i = 0; i < n && !o->new; i++)
+		if (o->after->finding[i].process != OLD &&
+		    o->after->finding[i].level > KRT_LEVEL_NOTE)
+			o->new = &o->after->finding[i];
+	return true;
+}
+
+static void outcome_free(struct outcome *o)
+{
+	krt_report_destroy(o->after);
+	free(o->by_key);
 }
 
 static int by_value(const void *a, const void *b)
@@ -93,7 +125,7 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static void also(struct work *w, const struct trial *t, struct krt_finding *f)
+static void also(struct work *w, struct krt_finding *f, const struct outcome *o)
 {
 	const struct krt_report *r = w->r;
 	uint64_t *list = krt_arena_alloc(r->arena, r->nfindings * sizeof(*list));
@@ -102,55 +134,56 @@ static void also(struct work *w, const struct trial *t, struct krt_finding *f)
 	for (size_t i = 0; list && i < r->nfindings; i++) {
 		const struct krt_finding *g = &r->finding[i];
 
-		if (g->process == t->process && g->key != f->key &&
-		    g->fingerprint != f->fingerprint && !with_key(t->after, g->key))
+		if (g->process == f->process && g->key != f->key &&
+		    g->fingerprint != f->fingerprint && !with_key(o, g->key))
 			list[n++] = g->fingerprint;
 	}
-	f->edge.also = NULL;
-	f->edge.nalso = 0;
-	if (!n)
-		return;
-	qsort(list, n, sizeof(*list), by_value);
+	if (n)
+		qsort(list, n, sizeof(*list), by_value);
 	for (size_t i = 0; i < n; i++)
 		if (!unique || list[unique - 1] != list[i])
 			list[unique++] = list[i];
-	f->edge.also = list;
+	f->edge.also = n ? list : NULL;
 	f->edge.nalso = unique;
 }
 
-static void judge(struct work *w, const struct trial *t, struct krt_finding *f)
+/* What the order does to one finding. */
+static void judge(struct work *w, const struct krt_change *c, const struct outcome *o,
+		  struct krt_finding *f)
 {
 	struct krt_arena *a = w->r->arena;
 	struct krt_finding *left, *new;
 	struct krt_missing *m = &f->edge;
 
-	if (!t->after) {
-		not_tried(f, t->why);
+	if (!o->after) {
+		not_tried(f, o->why);
 		return;
 	}
-	left = with_key(t->after, f->key);
-	new = left ? NULL : news(w, t);
-	if (t->cycle) {
+	m->why = NULL;
+	m->each = c->each;
+	if (o->cycle) {
 		m->verified = KRT_VERIFIED_CYCLE;
 		m->why = "what is waited for comes, by another way, behind the wait";
 		return;
 	}
-	if (left || new)
-		w->v->name(w->v->user, t->process, left ? left : new, t->after->arena);
-	m->each = t->change.each;
+	left = with_key(o, f->key);
+	new = left ? NULL : o->new; /* the order only exchanged one for another */
 	m->verified = left || new ? KRT_VERIFIED_KEEPS : KRT_VERIFIED_REMOVES;
-	m->why = NULL;
+	if (left || new)
+		w->v->name(w->v->user, f->process, left ? left : new, o->after->arena);
 	if (left)
 		m->why = krt_arena_printf(
-			a, "still there, %" PRIu64 " of %" PRIu64 " times%s: %s", left->count, f->count,
-			t->change.after.stack ? ""
-					      : " (without call stacks a call is known by its "
-						"function and stream alone)",
+			a, "still there, %" PRIu64 " of %" PRIu64 " times%s: %s", left->count,
+			f->count,
+			c->after.stack
+				? ""
+				: " (without call stacks a call is known by its function and "
+				  "stream alone)",
 			left->message);
 	else if (new)
 		m->why = krt_arena_printf(a, "%s is there instead: %s", krt_rules[new->rule].id,
 					  new->message);
-	also(w, t, f);
+	also(w, f, o);
 }
 
 /* --- trying ----------------------------------------------------------------------- */
@@ -169,52 +202,85 @@ static bool may_feed(struct work *w, unsigned process)
 	return true;
 }
 
-/* What is found with the changes; NULL and *why: not known.  *streams: of the first one. */
-static struct krt_report *find_again(struct work *w, unsigned process, const struct krt_change *c,
-				     unsigned n, bool *cycle, bool *streams, const char **why)
+static void try(struct work *w, unsigned process, const struct krt_change *c, unsigned n,
+		struct outcome *o)
 {
 	struct krt_engine *e;
 	struct krt_report *r;
 
-	*why = NULL;
+	memset(o, 0, sizeof(*o));
 	if (!may_feed(w, process)) {
-		*why = w->stop;
-		return NULL;
+		o->why = w->stop;
+		return;
 	}
-	e = w->v->again(w->v->user, process, c, n, why);
+	e = w->v->again(w->v->user, process, c, n, &o->why);
 	if (!e)
-		return NULL;
+		return;
 	r = krt_report_new();
 	if (r && krt_engine_report(e, r)) {
 		krt_report_destroy(r);
 		r = NULL;
 	}
-	if (r && r->process[0].coverage.reasons & 1u << KRT_REASON_INTERNAL) {
-		krt_report_destroy(r);
-		r = NULL;
+	o->after = r;
+	if (r && !compare(o, w->r, process)) {
+		outcome_free(o);
+		o->after = NULL;
+		o->by_key = NULL;
 	}
-	*why = r ? NULL : "no memory to try it";
+	o->why = o->after ? NULL : "no memory to try it";
 	for (unsigned i = 0; i < n; i++)
-		*cycle |= krt_engine_cycle(e, i);
-	*streams = krt_engine_streams(e, 0);
+		o->cycle |= krt_engine_cycle(e, i);
+	o->streams = krt_engine_streams(e, 0);
 	krt_engine_destroy(e);
-	return r;
 }
 
-/* The trial of a change, made where it was not made for another finding.  NULL: no more. */
-static struct trial *trial_of(struct work *w, unsigned process, const struct krt_change *c)
+static uint64_t failing(const struct krt_report *r)
 {
-	struct trial *t = w->trial;
+	return krt_report_count(r, KRT_LEVEL_ERROR) + krt_report_count(r, KRT_LEVEL_WARNING);
+}
 
-	for (; t < w->trial + w->n; t++)
-		if (t->process == process && krt_change_same(&t->change, c))
-			return t;
-	if (!c->each && ++w->findings > KRT_VERIFY_FINDINGS)
-		return NULL;
-	*t = (struct trial){.change = *c, .process = process};
-	w->n++;
-	t->after = find_again(w, process, c, 1, &t->cycle, &t->streams, &t->why);
-	return t;
+/* Not looked at yet, and it lacks just this order. */
+static bool lacks(struct work *w, const struct krt_finding *f, unsigned process,
+		  const struct krt_change *c)
+{
+	struct krt_engine *e;
+	struct krt_change own;
+
+	if (f->process != process || !lacks_order(f))
+		return false;
+	e = w->v->engine(w->v->user, process);
+	return e && krt_engine_missing(e, f->key, &own) && krt_change_same(&own, c);
+}
+
+/*
+ * An order is tried, and all findings from number `first` on that lack it are judged;
+ * again: those that it did not remove as one event for all streams.  Was it recorded on
+ * several streams, and is one of them left?
+ */
+static bool try_order(struct work *w, size_t first, unsigned process, struct krt_change c,
+		      bool again)
+{
+	struct tried *t = &w->tried[w->n++];
+	struct krt_change as = c;
+	struct outcome o;
+	bool left = false;
+
+	as.each = again;
+	try(w, process, &as, 1, &o);
+	*t = (struct tried){.change = as, .process = process, .known = o.after, .cycle = o.cycle};
+	if (o.after)
+		t->left = failing(o.after);
+	for (size_t i = first; i < w->r->nfindings; i++) {
+		struct krt_finding *f = &w->r->finding[i];
+
+		if ((again && (f->edge.verified != KRT_VERIFIED_KEEPS || !o.after)) ||
+		    !lacks(w, f, process, &c))
+			continue;
+		judge(w, &as, &o, f);
+		left |= f->edge.verified == KRT_VERIFIED_KEEPS;
+	}
+	outcome_free(&o);
+	return left && o.streams;
 }
 
 static void try_finding(struct work *w, size_t i)
@@ -222,9 +288,8 @@ static void try_finding(struct work *w, size_t i)
 	struct krt_finding *f = &w->r->finding[i];
 	struct krt_engine *e;
 	struct krt_change c;
-	struct trial *t;
 
-	if (!f->edge.record_after)
+	if (!f->edge.record_after || f->edge.verified != KRT_VERIFIED_NOT_TRIED || f->edge.why)
 		return;
 	if (f->edge.kind == KRT_EDGE_MOVE_KIND) {
 		f->edge.verified = KRT_VERIFIED_CYCLE;
@@ -240,77 +305,66 @@ static void try_finding(struct work *w, size_t i)
 		not_tried(f, "such an order cannot be tried");
 		return;
 	}
-	t = trial_of(w, f->process, &c);
-	if (!t) {
+	if (w->orders == KRT_VERIFY_FINDINGS) {
 		not_tried(f, "only so many orders are tried");
 		return;
 	}
-	judge(w, t, f);
-	if (f->edge.verified != KRT_VERIFIED_KEEPS || !t->streams)
-		return;
-	c.each = true;
-	t = trial_of(w, f->process, &c);
-	if (t->after)
-		judge(w, t, f);
+	w->orders++;
+	if (try_order(w, i, f->process, c, false))
+		try_order(w, i, f->process, c, true);
 }
 
 /* Of a finding that its own order alone does not remove. */
-static void also_with_all(struct work *w, struct krt_finding *f, const struct krt_report *after,
-			  bool cycle)
+static void also_with_all(struct work *w, struct krt_finding *f, const struct outcome *o)
 {
 	if (f->edge.verified != KRT_VERIFIED_KEEPS || !f->edge.why)
 		return;
 	f->edge.why = krt_arena_printf(
 		w->r->arena, "%s; with the orders of all findings at once it %s", f->edge.why,
-		cycle			  ? "would wait for itself"
-		: with_key(after, f->key) ? "stays"
-					  : "goes");
-}
-
-static uint64_t failing(const struct krt_report *r)
-{
-	return krt_report_count(r, KRT_LEVEL_ERROR) + krt_report_count(r, KRT_LEVEL_WARNING);
+		o->cycle	      ? "would wait for itself"
+		: with_key(o, f->key) ? "stays"
+				      : "goes");
 }
 
 /* All orders of a process at once: what is left?  KRT_UNKNOWN: that is not known. */
 static uint64_t try_all(struct work *w, unsigned process)
 {
 	struct krt_change all[2 * KRT_VERIFY_FINDINGS];
-	struct trial *alone = NULL;
-	struct krt_report *after;
-	bool cycle = false, streams;
-	const char *why;
+	const struct tried *alone = NULL;
+	struct outcome o;
 	unsigned n = 0;
 	uint64_t left;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		struct trial *t = &w->trial[i];
+		const struct tried *t = &w->tried[i];
 
 		if (t->process != process || t->cycle)
 			continue;
-		if (!t->after)
+		if (!t->known)
 			return KRT_UNKNOWN;
 		all[n++] = t->change;
 		alone = t;
 	}
 	if (n == 1)
-		return failing(alone->after);
-	after = n ? find_again(w, process, all, n, &cycle, &streams, &why) : NULL;
-	if (!after)
+		return alone->left;
+	if (!n)
 		return KRT_UNKNOWN;
-	left = failing(after);
+	try(w, process, all, n, &o);
+	if (!o.after)
+		return KRT_UNKNOWN;
+	left = failing(o.after);
 	for (size_t i = 0; i < w->r->nfindings; i++)
 		if (w->r->finding[i].process == process)
-			also_with_all(w, &w->r->finding[i], after, cycle);
-	krt_report_destroy(after);
+			also_with_all(w, &w->r->finding[i], &o);
+	outcome_free(&o);
 	return left;
 }
 
-/* Has a trial before number n the same process? */
+/* Has an order before number n the same process? */
 static bool seen(const struct work *w, unsigned process, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (w->trial[i].process == process)
+		if (w->tried[i].process == process)
 			return true;
 	return false;
 }
@@ -321,10 +375,10 @@ static void sum_up(struct work *w)
 	uint64_t left;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		r->orders_tried += w->trial[i].after && !w->trial[i].change.each;
-		if (seen(w, w->trial[i].process, i))
+		r->orders_tried += w->tried[i].known && !w->tried[i].change.each;
+		if (seen(w, w->tried[i].process, i))
 			continue;
-		left = try_all(w, w->trial[i].process);
+		left = try_all(w, w->tried[i].process);
 		r->left_with_orders = left == KRT_UNKNOWN || r->left_with_orders == KRT_UNKNOWN
 					      ? KRT_UNKNOWN
 					      : r->left_with_orders + left;
@@ -360,7 +414,5 @@ void krt_verify_report(struct krt_report *r, const struct krt_verify *v)
 	sum_up(w);
 	for (unsigned i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		sigaction(signals[i], &old[i], NULL);
-	for (unsigned i = 0; i < w->n; i++)
-		krt_report_destroy(w->trial[i].after);
 	free(w);
 }
