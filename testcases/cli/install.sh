@@ -17,6 +17,7 @@ unset KRTSAN_SESSION LD_PRELOAD LD_LIBRARY_PATH PREFIX BINDIR LIBDIR INCLUDEDIR 
 unset PKG_CONFIG_PATH PKG_CONFIG_LIBDIR
 export KRTSAN_OPTIONS=session_dir=$work/sessions
 triplet=$(gcc -print-multiarch)
+formats=$("$build/krtsan" help --bash | sed -n '/:format)/{n;p;}' | tr -d ":'" | sed 's/echo//;s/;;//')
 passed=0
 failed=0
 
@@ -46,6 +47,9 @@ works() {
 	local label=$1 krtsan=$2$3/krtsan lib=$2$4
 	t "$label: krtsan run --sim, a race" 66 "$krtsan" run --sim -- "$prog" init race
 	says 'KRT-RACE-WAW'; says '1 error'
+	t "$label: every format" 66 "$krtsan" run --sim $(for f in $formats; do echo "--report=$f:$work/report.$f"; done) -- "$prog" init race
+	for f in $formats; do [ -s "$work/report.$f" ] || trouble="$trouble no $f;"; done
+	rm -f "$work"/report.*
 	t "$label: krtsan run --sim, none" 0 "$krtsan" run --sim --require=complete -- "$prog" init clean
 	t "$label: doctor" 0 "$krtsan" doctor
 	prints "^ok *library *$lib/libkrtsan.so$"; prints '^ok *preload'; prints "^ok *simulator *$lib/krtsan/sim$"
