@@ -224,7 +224,7 @@ static void graph_rec(unsigned kind, const void *rec, uint32_t len)
 	call_blob(&w, 255, kind, p, len);
 }
 
-static void node_blob(uint32_t g)
+static void random_node(uint32_t g)
 {
 	const struct krt_node_rec *r = node_of(g, below(nodes_of(g)));
 
@@ -305,13 +305,13 @@ static void graph_step(void)
 	case 5:
 		call_begin(&w, KRT_API_cuGraphExecKernelNodeSetParams_v2, A(x), A(some_node()),
 			   A(0));
-		node_blob(g);
+		random_node(g);
 		call_end(&w, 0);
 		break;
 	case 6:
 		call_begin(&w, KRT_API_cuGraphKernelNodeSetParams_v2, A(some_node()), A(0));
 		if (below(5))
-			node_blob(g);
+			random_node(g);
 		call_end(&w, 0);
 		break;
 	case 7:
@@ -333,7 +333,7 @@ static void graph_step(void)
 		call_begin(&w, KRT_API_cuGraphAddChildGraphNode, A(0), A(0x301 + g), A(0), A(0),
 			   A(0x301 + below(GRAPHS)));
 		call_out(&w, 0, some_node());
-		node_blob(g);
+		random_node(g);
 		call_end(&w, 0);
 		break;
 	default:
