@@ -430,9 +430,16 @@ static void findings(const struct node *root, const char *key,
 
 /* --- the run ----------------------------------------------------------------------- */
 
+/* Cut where a character ends. */
 static void copy_text(char *to, size_t size, const char *s)
 {
-	snprintf(to, size, "%s", s ? s : "");
+	size_t n = s ? strlen(s) : 0;
+
+	if (n >= size)
+		for (n = size - 1; n && (s[n] & 0xc0) == 0x80;)
+			n--;
+	memcpy(to, s ? s : "", n);
+	to[n] = 0;
 }
 
 static void coverage(const struct node *o, struct krt_coverage *c)

@@ -190,23 +190,25 @@ kernels: $(O)/kernels/oracle
 # Images, PTX, names and kernels files, damaged, under ASan and UBSan; inputs that come
 # to new edges of the code are kept.  `make fuzz` (in `make test`) is a fixed row of
 # inputs, `make fuzz-kernels` goes on for FUZZ_SECONDS a target from a seed of its own.
-FUZZ_SRC := interposer/image_format.c $(addprefix analyzer/,image.c image_store.c names.c demangle.c) $(wildcard analyzer/kernels*.c analyzer/ptx/*.c)
+FUZZ_SRC := interposer/image_format.c $(addprefix analyzer/,image.c image_store.c names.c demangle.c) $(wildcard analyzer/kernels*.c analyzer/ptx/*.c reports/*.c) $(addprefix rules/,finding.c rules.c)
 FUZZ_OBJ := $(FUZZ_SRC:%.c=$(O)/fuzz/%.o)
-FUZZ_CFLAGS = $(CSTD) $(WARN) -O1 -g $(WERROR) -Iinterposer -Ianalyzer -I. -I$(O)/rules -fsanitize=address,undefined \
+FUZZ_CFLAGS = $(CSTD) $(WARN) -O1 -g $(WERROR) -Iinterposer -Ianalyzer -Irules -Ireports -I. -I$(O)/rules -I$(O)/reports -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
 FUZZ_SECONDS ?= 120
 FUZZ_SEED ?= $(shell date +%s)
 TESTS += fuzz
 .PHONY: fuzz fuzz-kernels
 $(O)/fuzz/analyzer/kernels.o: $(O)/rules/kernels.inc
+$(O)/fuzz/rules/rules.o: $(O)/rules/explain.inc
+$(O)/fuzz/reports/report_html.o: $(O)/reports/html.inc
 $(FUZZ_OBJ): $(O)/fuzz/%.o: %.c
 	$(call msg,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(FUZZ_CFLAGS) -fsanitize-coverage=trace-pc -MMD -MP -c -o $@ $<
-$(O)/fuzz/fuzz: testcases/fuzz/kernels.c $(FUZZ_OBJ)
+$(O)/fuzz/fuzz: testcases/fuzz/kernels.c testcases/fuzz/reports.c $(FUZZ_OBJ) $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(FUZZ_CFLAGS) -MMD -MP -o $@ $(filter %.c %.o,$^) $(IMAGE_LIBS) -l:libstdc++.a -lm
+	$(Q)$(CC) $(FUZZ_CFLAGS) -MMD -MP -o $@ $(filter %.c %.o %.a,$^) $(IMAGE_LIBS) $(REPORT_LIBS) -l:libstdc++.a -lm
 fuzz: $(O)/fuzz/fuzz
 	$(Q)$< --out=$(O)/fuzz
 fuzz-kernels: $(O)/fuzz/fuzz

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Damaged input for everything that reads what a program brings along: module
- * images, PTX, mangled names, kernels files.  Nothing may crash, hang or grow
+ * images, PTX, mangled names, kernels files; and for what users keep: JSON reports,
+ * suppressions.  Nothing may crash, hang or grow
  * without bound, and an answer must hang together.
  *
  *   fuzz [--rounds=PER_CENT | --seconds=N] [--seed=N] [--out=FOLDER] [TARGET...]
@@ -20,6 +21,7 @@
 #include "analyzer/kernels.h"
 #include "analyzer/names.h"
 #include "analyzer/ptx/flow.h"
+#include "testcases/fuzz/reports.h"
 #include "testcases/ptx/same.h"
 
 #include <ctype.h>
@@ -483,6 +485,16 @@ static void one_file(const unsigned char *p, size_t n)
 	krt_kernels_free(f);
 }
 
+static void reports(void)
+{
+	fuzz_reports(keep);
+}
+
+static void suppressions(void)
+{
+	fuzz_suppressions(keep);
+}
+
 static const char *const ptx_words[] = {
 	"{", "}", "(", ")", "[", "]", ";", ",", ":", "@", "|", "<", ">", "+", "-", "!", "%r1", "%rd1", "%p1", "%f1",
 	".reg .b32 %r<9>;", ".param", ".u32", ".u64", ".s64", ".b8", ".v2", ".v4", ".global", ".shared", ".local",
@@ -512,6 +524,8 @@ static const struct target targets[] = {
 	{"ptx", 3000, texts, one_text, ptx_words},
 	{"names", 120000, names, one_name, name_words},
 	{"files", 12000, files, one_file, file_words},
+	{"reports", 3000, reports, fuzz_report, fuzz_report_words},
+	{"suppressions", 20000, suppressions, fuzz_suppression, fuzz_suppression_words},
 };
 #define TARGETS (sizeof(targets) / sizeof(*targets))
 
