@@ -550,7 +550,7 @@ void krt_suppressions_tell(const struct krt_suppressions *s, bool all, FILE *out
 
 /* --- lines for findings ------------------------------------------------------------ */
 
-/* A line in the making: what it says, and whether as it is it fits the finding and no other. */
+/* A line in the making. */
 struct draft {
 	const struct krt_report *r;
 	const bool *chosen;
@@ -558,23 +558,21 @@ struct draft {
 	char *text; /* malloc'd */
 };
 
-enum fit { MISSES, TOO_WIDE, EXACT };
-
-static enum fit fit(const struct draft *d, const char *text)
+/* How many findings that are not chosen a line fits; -1: it does not fit the finding itself. */
+static long width(const struct draft *d, const char *text)
 {
 	struct krt_suppressions *s = krt_suppressions_new();
-	enum fit r = MISSES;
+	long n = -1;
 	char err[64];
 
 	if (s && !krt_suppressions_parse(s, text, "", 0, err, sizeof(err)) &&
 	    krt_suppressions_fit(s, d->f)) {
-		r = EXACT;
+		n = 0;
 		for (size_t i = 0; i < d->r->nfindings; i++)
-			if (!d->chosen[i] && krt_suppressions_fit(s, &d->r->finding[i]))
-				r = TOO_WIDE;
+			n += !d->chosen[i] && krt_suppressions_fit(s, &d->r->finding[i]);
 	}
 	krt_suppressions_free(s);
-	return r;
+	return n;
 }
 
 /* key=^value$, in quotes, where a line can say it. */
@@ -606,12 +604,13 @@ static char *term_text(const struct draft *d, enum key key, const char *value)
 	return text;
 }
 
-/* Adds a term, unless there is no such name or the line would no longer fit. */
-static void add(struct draft *d, enum key key, const char *value)
+/* Adds a term where there is such a name; `more`: only one that keeps others out. */
+static void add(struct draft *d, enum key key, const char *value, bool more)
 {
 	char *text = value && *value ? term_text(d, key, value) : NULL;
+	long before = width(d, d->text), after = text ? width(d, text) : -1;
 
-	if (!text || fit(d, text) == MISSES) {
+	if (after < 0 || (more && before >= 0 && after >= before)) {
 		free(text);
 		return;
 	}
@@ -628,17 +627,17 @@ static void add_site(struct draft *d, const struct krt_operation *o, const char 
 		return;
 	krt_frame_function(site, name);
 	if (!but || strcmp(name, but))
-		add(d, KEY_FUNC, name);
+		add(d, KEY_FUNC, name, false);
 }
 
-static void add_kernel(struct draft *d, const struct krt_operation *o)
+static void add_kernel(struct draft *d, const struct krt_operation *o, const char *but)
 {
 	char name[KRT_SHORT_NAME];
 
-	if (!o->kernel)
+	if (!o->kernel || (but && !strcmp(o->kernel, but)))
 		return;
 	krt_demangle_short(o->kernel, name);
-	add(d, KEY_KERNEL, name);
+	add(d, KEY_KERNEL, name, false);
 }
 
 char *krt_suppression_of(const struct krt_report *r, const bool *chosen, size_t i)
@@ -653,27 +652,15 @@ char *krt_suppression_of(const struct krt_report *r, const bool *chosen, size_t 
 	snprintf(id, sizeof(id), "%016" PRIx64, f->fingerprint);
 	if (site)
 		krt_frame_function(site, name);
-	/* The pair of call sites is what the finding is about; more only where that is not enough.
-	 */
+	/* By names that last; a number only where these fit another finding too. */
 	add_site(&d, &f->current, NULL);
 	add_site(&d, &f->previous, name);
-	for (unsigned more = 0; more < 5 && fit(&d, d.text) != EXACT; more++)
-		switch (more) {
-		case 0:
-			add_kernel(&d, &f->current);
-			break;
-		case 1:
-			add_kernel(&d, &f->previous);
-			break;
-		case 2:
-			add(&d, KEY_BUFFER, f->buffer.name);
-			break;
-		case 3:
-			add(&d, KEY_API, f->current.api);
-			break;
-		case 4:
-			add(&d, KEY_FINGERPRINT, id);
-			break;
-		}
+	add_kernel(&d, &f->current, NULL);
+	add_kernel(&d, &f->previous, f->current.kernel);
+	add(&d, KEY_BUFFER, f->buffer.name, false);
+	if (width(&d, d.text))
+		add(&d, KEY_API, f->current.api, true);
+	if (width(&d, d.text))
+		add(&d, KEY_FINGERPRINT, id, true);
 	return d.text;
 }

@@ -305,7 +305,9 @@ Test(suppress, lines_for_findings_are_exact)
 
 	*krt_report_add_finding(r) = race();
 	line = krt_suppression_of(r, chosen, 0);
-	cr_assert_str_eq(line, "KRT-RACE-RAW:func=^net::forward$,func=^loader.upload$");
+	cr_assert_str_eq(line,
+			 "KRT-RACE-RAW:func=^net::forward$,func=^loader.upload$,kernel=^softmax$,"
+			 "buffer=^kv_cache$");
 	free(line);
 	for (unsigned i = 1; i < 7; i++)
 		*krt_report_add_finding(r) = race();
