@@ -506,12 +506,16 @@ torch: $(O)/krtsan $(O)/libkrtsan.so $(TORCH_FILES) $(TORCH_PROGS)
 # --- Python frames in call stacks ---------------------------------------------------------
 TESTS += python
 .PHONY: python
-ALL += $(O)/python/churn.so
+ALL += $(O)/python/churn.so $(O)/python/notpython
+$(O)/python/notpython: testcases/python/notpython.c interposer/cuabi.h $(O)/sim/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -rdynamic -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
 $(O)/python/churn.so: testcases/python/churn.c interposer/cuabi.h $(O)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -shared -o $@ $< -L$(O)/sim -l:libcuda.so.1
-python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so
+python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so $(O)/python/notpython
 	$(Q)testcases/python/run.sh $(O)
 .PHONY: bench-python
 bench-python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so
