@@ -382,6 +382,10 @@ static unsigned resolve(struct krt_symbols *s, struct file *f, uint64_t offset,
 	addr = offset - 1 + bias;
 	name = dwfl_module_addrinfo(mod, addr, &rest, &sym, NULL, NULL, NULL);
 	out[0].function = readable(a, name);
+	/* The nearest unit below is found for code without debug information as well. */
+	cu = dwfl_module_addrdie(mod, addr, &dwbias);
+	if (!cu || dwarf_haspc(cu, addr - dwbias) <= 0)
+		return 1;
 	l = dwfl_module_getsrc(mod, addr);
 	if (l) {
 		const char *file = dwfl_lineinfo(l, NULL, &lineno, NULL, NULL, NULL);
@@ -390,9 +394,6 @@ static unsigned resolve(struct krt_symbols *s, struct file *f, uint64_t offset,
 		out[0].file = source(a, dir, file);
 		out[0].line = lineno > 0 ? (unsigned)lineno : 0;
 	}
-	cu = dwfl_module_addrdie(mod, addr, &dwbias);
-	if (!cu)
-		return 1;
 	nscopes = dwarf_getscopes(cu, addr - dwbias, &scopes);
 	if (nscopes <= 0)
 		return 1;

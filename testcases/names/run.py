@@ -161,6 +161,8 @@ def _():
     r = Run(compile_all(work + "/inlined", flags=("-g", "-O2")))
     all_named(r)
     want(r.functions("previous")[:2] == ["stage", "upload"], r.functions("previous"))
+    bare = [f for f in r.finding["current"]["stack"] if f["function"] in ("_start", "cudaMemcpyAsync", "__cudart1234")]
+    want(len(bare) == 3 and not any(f["file"] for f in bare), "lines of the code beside it:", bare)
     want(r.frames("previous")[0]["pc"] == r.frames("previous")[1]["pc"], "one address")
     want(r.functions("current")[0].startswith("store::ring<char, 4096>::pop"), r.functions("current"))
 
