@@ -140,10 +140,15 @@ struct krt_value_wait {
 #define KRT_VALUE_WAITS 1024
 #define KRT_FLAGS_MAX	4096 /* beyond, waits are taken as met by something unseen */
 
+#define KRT_TOKEN_RELEASES 4 /* that the timeline shows */
 struct krt_token {
 	uint64_t key;
 	struct krt_snapshot *snap; /* NULL: not known yet */
-	uint64_t seq;		   /* notes: of the last release */
+	/* notes: the last releases, one of a stream (the host: 0), the newest first */
+	struct {
+		krt_domain domain;
+		uint64_t seq;
+	} release[KRT_TOKEN_RELEASES];
 	struct krt_stamp stamp;	   /* host functions: the operation, */
 	bool entered, left;	   /* and how far it has come */
 	UT_hash_handle hh;
@@ -927,6 +932,8 @@ void krt_pace_free(struct krt_engine *e);
 bool krt_timeline_init(struct krt_engine *e);
 /* The call in hand does something on the stream, in its order. */
 void krt_timeline_on(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s);
+/* It was made on the stream, and orders nothing. */
+void krt_timeline_idle(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s);
 /* What the call `from` did is complete before `to` begins, in some views; c: the call in hand. */
 void krt_timeline_edge(struct krt_engine *e, const struct krt_call *c,
 		       enum krt_timeline_edge_kind kind, uint64_t from, uint64_t to, unsigned views);

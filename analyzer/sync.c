@@ -277,8 +277,10 @@ static void stream_wait(struct krt_engine *e, const struct krt_call *c)
 	krt_site_wait(e, c, ev, ev->record != NULL, krt_stream_text(s, text, sizeof(text)));
 	if (ev->imported) /* another process's record may be the one that is waited for */
 		s->external = true;
-	if (!ev->record)
+	if (!ev->record) {
+		krt_timeline_idle(e, c, s);
 		return;
+	}
 	added = krt_order_wait(e->order, s->domain, ev->record, KRT_IN_BOTH);
 	krt_timeline_on(e, c, s);
 	krt_timeline_edge(e, c, KRT_TLE_EVENT, ev->record_seq, c->rec->t0, KRT_IN_BOTH);
@@ -809,6 +811,18 @@ static void token_drop(struct krt_engine *e, struct krt_token **table, uint32_t 
 	--*count;
 }
 
+/* A stream's release takes the place of the one it made before, else of the oldest. */
+static void released(struct krt_token *t, krt_domain domain, uint64_t seq)
+{
+	unsigned at = 0;
+
+	while (at < KRT_TOKEN_RELEASES - 1 && t->release[at].seq && t->release[at].domain != domain)
+		at++;
+	memmove(&t->release[1], &t->release[0], at * sizeof(t->release[0]));
+	t->release[0].domain = domain;
+	t->release[0].seq = seq;
+}
+
 static void order_note(struct krt_engine *e, const struct krt_call *c)
 {
 	bool host = c->stream == UINT64_MAX, release = c->op == KRT_OP_NOTE_ORDER_RELEASE;
@@ -826,7 +840,9 @@ static void order_note(struct krt_engine *e, const struct krt_call *c)
 	if (!release) {
 		if (!t->snap)
 			return;
-		krt_timeline_edge(e, c, KRT_TLE_DECLARED, t->seq, c->rec->t0, KRT_IN_BOTH);
+		for (unsigned i = 0; i < KRT_TOKEN_RELEASES; i++)
+			krt_timeline_edge(e, c, KRT_TLE_DECLARED, t->release[i].seq, c->rec->t0,
+					  KRT_IN_BOTH);
 		if (host)
 			krt_order_host_join(e->order, t->snap, KRT_IN_BOTH);
 		else
@@ -844,7 +860,7 @@ static void order_note(struct krt_engine *e, const struct krt_call *c)
 	}
 	if (snap)
 		t->snap = snap;
-	t->seq = c->rec->t0;
+	released(t, host ? 0 : s->domain, c->rec->t0);
 }
 
 /* --- host functions ------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define AROUND	50 /* rows on either side of an operation that a finding names */
-#define PENDING 2
+#define PENDING 8
 #define RECENT	4
 
 struct row_edge {
@@ -59,6 +59,12 @@ struct krt_timeline_store {
 	struct tl_lane *lane;
 	uint32_t nlanes, lanes_cap;
 	struct tl_name *names;
+	struct {
+		krt_context ctx;
+		struct row_edge edge;
+	} wait[PENDING]; /* the last of whole contexts: streams without a lane yet have them to meet
+			  */
+	unsigned nwaits;
 	uint32_t row;	   /* of the call in hand, + 1; 0: none */
 	uint64_t wanted;   /* the call that an edge leads to */
 	uint64_t blocking; /* operations on blocking streams so far */
@@ -192,6 +198,17 @@ static uint32_t lane_new(struct krt_engine *e, uint32_t *number)
 	return t->nlanes - 1;
 }
 
+/* An order that the stream's next operation makes. */
+static void pend(struct krt_timeline_store *t, struct tl_lane *l, const struct row_edge *x)
+{
+	if (l->npending == PENDING) {
+		memmove(l->pending, l->pending + 1, sizeof(*l->pending) * (PENDING - 1));
+		l->npending--;
+		t->edges_left_out++;
+	}
+	l->pending[l->npending++] = *x;
+}
+
 static uint32_t stream_lane(struct krt_engine *e, struct krt_stream_info *s)
 {
 	uint32_t at = lane_new(e, &s->timeline);
@@ -199,6 +216,10 @@ static uint32_t stream_lane(struct krt_engine *e, struct krt_stream_info *s)
 	if (at != KRT_TL_NONE && !e->timeline->lane[at].stream) {
 		e->timeline->lane[at].stream = s;
 		s->refs++;
+		for (unsigned i = 0; i < e->timeline->nwaits; i++)
+			if (e->timeline->wait[i].ctx == s->ctx->id)
+				pend(e->timeline, &e->timeline->lane[at],
+				     &e->timeline->wait[i].edge);
 	}
 	return at;
 }
@@ -324,35 +345,37 @@ void krt_timeline_host(struct krt_engine *e, const struct krt_call *c, enum krt_
 	}
 }
 
-static void pend(struct krt_timeline_store *t, struct tl_lane *l, uint64_t from,
-		 enum krt_timeline_edge_kind kind, unsigned views)
-{
-	if (l->npending == PENDING) {
-		memmove(l->pending, l->pending + 1, sizeof(*l->pending) * (PENDING - 1));
-		l->npending--;
-		t->edges_left_out++;
-	}
-	l->pending[l->npending++] =
-		(struct row_edge){.from = from, .kind = kind, .observed = !(views & KRT_IN_DOC)};
-}
-
 void krt_timeline_context(struct krt_engine *e, const struct krt_call *c,
 			  const struct krt_context_info *ctx, bool after, uint64_t from,
 			  unsigned views)
 {
 	struct krt_timeline_store *t = e->timeline;
+	struct row_edge x = {
+		.from = from,
+		.kind = from == c->rec->t0 ? KRT_TLE_CONTEXT : KRT_TLE_EVENT,
+		.observed = !(views & KRT_IN_DOC),
+	};
 
-	for (uint32_t i = 0; t && from && i < t->nlanes; i++) {
+	if (!t || !from)
+		return;
+	for (uint32_t i = 0; i < t->nlanes; i++) {
 		struct tl_lane *l = &t->lane[i];
 
 		if (!l->stream || l->stream->ctx->id != ctx->id || l->last == c->rec->t0)
 			continue;
 		if (after)
-			pend(t, l, from, from == c->rec->t0 ? KRT_TLE_CONTEXT : KRT_TLE_EVENT,
-			     views);
+			pend(t, l, &x);
 		else
 			krt_timeline_edge(e, c, KRT_TLE_CONTEXT, l->last, c->rec->t0, views);
 	}
+	if (!after)
+		return;
+	if (t->nwaits == PENDING) {
+		memmove(t->wait, t->wait + 1, sizeof(*t->wait) * (PENDING - 1));
+		t->nwaits--;
+	}
+	t->wait[t->nwaits].ctx = ctx->id;
+	t->wait[t->nwaits++].edge = x;
 }
 
 /* The legacy stream's operation comes after what blocking streams held, theirs after its. */
@@ -420,30 +443,39 @@ static struct krt_timeline_op *row_new(struct krt_engine *e, const struct krt_ca
 	return op;
 }
 
-void krt_timeline_on(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s)
+/* A row on the stream's lane; NULL: there is one already, or no memory. */
+static struct tl_lane *row_on(struct krt_engine *e, const struct krt_call *c,
+			      struct krt_stream_info *s)
 {
 	struct krt_timeline_store *t = e->timeline;
+	uint32_t at = stream_lane(e, s);
+	bool more = t->row && t->op[t->row - 1].sequence == c->rec->t0;
 	struct krt_timeline_op *op;
-	struct tl_lane *l;
-	bool more;
-	uint32_t at;
 
-	if (!t)
-		return;
-	at = stream_lane(e, s);
-	more = t->row && t->op[t->row - 1].sequence == c->rec->t0;
 	if (at == KRT_TL_NONE || (more && t->lane[at].last == c->rec->t0))
-		return;
+		return NULL;
 	op = row_new(e, c, at);
 	if (!op)
-		return;
+		return NULL;
 	if (more)
 		op->flags |= KRT_TLF_MORE;
-	if (s->capture) {
+	if (s->capture)
 		op->flags |= KRT_TLF_CAPTURED;
+	return &t->lane[at];
+}
+
+void krt_timeline_idle(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s)
+{
+	if (e->timeline)
+		row_on(e, c, s);
+}
+
+void krt_timeline_on(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s)
+{
+	struct tl_lane *l = e->timeline ? row_on(e, c, s) : NULL;
+
+	if (!l || s->capture)
 		return;
-	}
-	l = &t->lane[at];
 	barriers(e, c, l);
 	for (unsigned i = 0; i < l->npending; i++)
 		krt_timeline_edge(e, c, l->pending[i].kind, l->pending[i].from, c->rec->t0,

@@ -53,7 +53,8 @@ enum krt_timeline_kind {
 	X(VALUE, "value")	/* a value in memory, a semaphore */                               \
 	X(CALLBACK, "callback") /* a host function began */                                        \
 	X(GRAPH, "graph")	/* an executable graph runs once at a time */                      \
-	X(CONTEXT, "context")	/* of a call on several streams or contexts */                     \
+	X(CONTEXT,                                                                                 \
+	  "context") /* of a call about all streams of a context; the host waits for nothing */    \
 	X(DECLARED, "declared") /* krtsan_order_release and _acquire */
 enum krt_timeline_edge_kind {
 #define X(name, text) KRT_TLE_##name,

@@ -42,7 +42,7 @@ function side(o, which, pid) {
 		facts([["stream", o.stream],
 			["number", at ? el("button", { class: "link", on: { click: () => selectOp(at) } }, `#${o.sequence}`) : `#${o.sequence}`],
 			["bytes", o.range ? `${o.range.base}${o.range.length ? " +" + size(o.range.length) : ", end not known"}` : null],
-			["in range", o.nvtx_range], ["known by", o.knowledge],
+			["in range", o.nvtx_range], ["known by", o.knowledge && (o.declared_at ? `${o.knowledge}, ${o.declared_at}` : o.knowledge)],
 			["symbol", o.kernel && o.kernel !== o.kernel_readable ? el("code", {}, o.kernel) : null]]),
 		stack(o.stack));
 }
@@ -184,13 +184,14 @@ function showOverview() {
 	const c = R.coverage, launches = Object.entries(c.kernels).filter(([, n]) => n);
 	$("details").replaceChildren(
 		el("h2", {}, "Overview"),
-		el("p", { class: "lead muted" }, all.length ? "Choose a finding to see both operations, their stacks, the bytes and the order that is missing; or an operation of the timeline." : "Choose an operation of the timeline to see what it was."),
-		el("section", { class: "card" }, el("h3", {}, "What was seen"), counters(c)),
+		el("p", { class: "lead muted" }, [all.length ? "Choose a finding to see both operations, their stacks, the bytes and the order that is missing." : "",
+			T && T.ops ? "Choose an operation of the timeline to see what comes before it and after." : ""].join(" ")),
+		c.calls ? el("section", { class: "card" }, el("h3", {}, "What was seen"), counters(c)) : "",
 		launches.length ? el("section", { class: "card" }, el("h3", {}, "What launches read and write, by what tells it"),
 			el("table", {}, launches.map(([k, n]) => el("tr", {}, el("th", {}, k), el("td", { class: "n" }, count(n)))))) : "",
-		el("section", { class: "card" }, el("h3", {}, "Processes"), el("table", {}, R.processes.map((p) => el("tr", {}, el("td", { class: "n" }, String(p.pid)),
+		pids ? el("section", { class: "card" }, el("h3", {}, "Processes"), el("table", {}, R.processes.map((p) => el("tr", {}, el("td", { class: "n" }, String(p.pid)),
 			el("td", { class: "mono" }, p.exe || ""), el("td", {}, p.exit_code === null ? "ended without a code" : `exit code ${p.exit_code}`),
-			el("td", {}, p.coverage.complete ? "complete" : "not complete"), el("td", {}, some(p.coverage.calls, "call")))))),
+			el("td", {}, p.coverage.complete ? "complete" : "not complete"), el("td", {}, some(p.coverage.calls, "call")))))) : "",
 		R.tool.options ? el("p", { class: "muted" }, "options: ", el("code", {}, R.tool.options)) : "",
 		c.timing ? el("p", { class: "muted" }, `device times: ${c.timing}`) : "");
 }

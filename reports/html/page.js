@@ -66,11 +66,11 @@ $("list").addEventListener("keydown", keysOfList);
 if (T && T.ops) {
 	view = makeView();
 } else {
-	for (const id of ["axis", "legend", "said", "map", "lanes", "in", "out", "fit", "aim"]) $(id).hidden = true;
+	for (const id of ["axis", "legend", "said", "map", "lanes", "zoom"]) $(id).hidden = true;
 	$("empty").hidden = false;
 	$("empty").textContent = T ? "No operation was recorded." : "This report holds no timeline (timeline=0, or written by an older version).";
 	document.body.style.setProperty("--timeline", "72px");
-	$("split").hidden = true;
+	$("split").classList.add("still");
 }
 
 // The height of the timeline

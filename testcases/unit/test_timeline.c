@@ -206,7 +206,7 @@ Test(timeline, beyond_the_bound_findings_and_the_newest_stay)
 
 /* --- is the drawn order the engine's? -------------------------------------------------- */
 
-#define STEPS 150
+#define STEPS 170
 #define WORDS ((2 * STEPS + 63) / 64)
 
 struct reach {
@@ -232,6 +232,7 @@ static void walk(const struct krt_timeline *t, bool observed, struct reach *node
 
 	cr_assert_lt(t->nlanes, 64);
 	cr_assert_leq(t->nops, STEPS);
+	cr_assert_eq(t->edges_left_out, 0);
 	memset(node, 0, 2 * STEPS * sizeof(*node));
 	memset(last, 0xff, sizeof(last));
 	for (uint32_t i = 0; i < t->nops; i++) {
@@ -249,8 +250,10 @@ static void walk(const struct krt_timeline *t, bool observed, struct reach *node
 			last[o->stream] = i;
 		for (; at < t->nedges && t->edge[at].to == i; at++) {
 			const struct krt_timeline_edge *x = &t->edge[at];
-			bool host = !device || x->kind == KRT_TLE_SYNC;
-			unsigned from = 2 * x->from + (t->op[x->from].stream != KRT_TL_NONE);
+			/* a context's record has no stream, and the host does not wait for it */
+			bool host = x->kind == KRT_TLE_SYNC || (!device && x->kind != KRT_TLE_CONTEXT);
+			unsigned from = 2 * x->from + (t->op[x->from].stream != KRT_TL_NONE ||
+						       x->kind == KRT_TLE_EVENT);
 
 			cr_assert_lt(x->from, i);
 			if (!x->observed || observed)
@@ -280,7 +283,7 @@ static enum step step(struct world *w)
 {
 	uint64_t s = streams[draw(NSTREAMS)], ev = EV + draw(3);
 
-	switch (draw(12)) {
+	switch (draw(16)) {
 	default:
 		set(w, DEV, 64, s);
 		return WORK;
@@ -312,6 +315,24 @@ static enum step step(struct world *w)
 		else
 			call(w, cuMemcpyDtoH_v2, A(HEAP), A(DEV), A(64));
 		return WORK_AND_WAIT;
+	case 12:
+		call(w, krtsan_impl_order_release, A(0x70 + draw(2)), A(draw(4) ? s : UINT64_MAX));
+		return NO_WORK;
+	case 13:
+		call(w, krtsan_impl_order_acquire, A(0x70 + draw(2)), A(draw(4) ? s : UINT64_MAX));
+		return NO_WORK;
+	case 14:
+		if (draw(2))
+			call(w, cuCtxRecordEvent, A(w->ctx), A(ev));
+		else
+			call(w, cuCtxWaitEvent, A(w->ctx), A(ev));
+		return NO_WORK;
+	case 15:
+		if (draw(3))
+			return NO_WORK;
+		alloc(w, DEV + 0x100000, 64);
+		call(w, cuMemFree_v2, A(DEV + 0x100000));
+		return NO_WORK;
 	}
 }
 
@@ -334,13 +355,22 @@ Test(timeline, the_drawn_order_is_that_of_the_engine)
 		rng = seed;
 		world_open(&w, &kept);
 		alloc(&w, DEV, 4096);
-		for (unsigned i = 1; i < NSTREAMS; i++)
+		if (seed % 2)
+			context(&w, 0xc1, seed % 4 / 2, false);
+		for (unsigned i = 1; i < NSTREAMS; i++) {
+			if (seed % 2)
+				w.ctx = 0xc0 + (i & 1); /* one of each sort in either context */
 			stream(&w, streams[i], i > 2);
+		}
 		for (unsigned i = 0; i < 3; i++)
 			event(&w, EV + i);
-		for (unsigned i = 0; i < STEPS - 1; i++) {
+		for (unsigned i = 0; i < STEPS - 20; i++) {
 			uint64_t seq = w.ticket;
-			enum step what = step(&w);
+			enum step what;
+
+			if (seed % 2)
+				w.ctx = 0xc0 + draw(2);
+			what = step(&w);
 
 			if (what == NO_WORK)
 				continue;
