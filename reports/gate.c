@@ -54,8 +54,9 @@ static int load_suppressions(struct krt_gate *g, const struct krt_options *o, co
 
 static int load_baseline(struct krt_gate *g, char *err, size_t errlen)
 {
-	char why[1024];
-	struct krt_report *r = krt_report_read(g->path, why, sizeof(why));
+	char why[1024] = "-: standard input is the program's";
+	struct krt_report *r =
+		strcmp(g->path, "-") ? krt_report_read(g->path, why, sizeof(why)) : NULL;
 	int e = r ? krt_idset_of(&g->known, r->finding, r->nfindings) : -1;
 
 	if (e)

@@ -286,6 +286,7 @@ t 'baseline: new' 66 sim --baseline=j1 --report=json:b.json -- "$build/testcases
 says 'baseline: j1: 0 findings known, 1 new, 1 of it not seen'; holds b.json '"baseline": "new"'
 t 'baseline: not there' 125 sim --baseline=none.json -- "$tree" init print started
 says 'baseline: report: none.json: cannot be opened'; [ -s out ] && complain 'the program ran'
+t 'baseline: standard input' 125 sim --baseline=- -- "$tree" init clean; says 'baseline: -: standard input is the program'
 t 'baseline: damaged' 125 sim --baseline=cut.json -- "$tree" init print started
 says 'baseline: report: cut.json:[0-9]*:[0-9]*: '; [ -s out ] && complain 'the program ran'
 t 'baseline: inconclusive still is' 67 sim --baseline=j1 --require=complete -- "$tree" init race 'exec{' init clean kill 9 '}' wait
