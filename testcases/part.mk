@@ -455,7 +455,8 @@ cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync
 TESTS += names
 DEPS += binutils dwz util-linux
 .PHONY: names
-names: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/testcases/hazard/kernels_file
+names: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/testcases/hazard/kernels_file \
+       $(O)/testcases/demo/demo
 	$(Q)python3 testcases/names/run.py $(O)
 
 # What users copy into their CI, and what the README says of it.

@@ -167,6 +167,17 @@ def _():
     want(r.functions("current")[0].startswith("store::ring<char, 4096>::pop"), r.functions("current"))
 
 
+@check("code without debug information has no lines")
+def _():
+    report = os.path.join(work, "demo.json")
+    subprocess.run([build + "/krtsan", "run", "--sim", "--report=json:" + report, "--", build + "/testcases/demo/demo"],
+                   env=env, capture_output=True)
+    with open(report) as f:
+        frames = [f for x in json.load(f)["findings"] for f in x["current"]["stack"]]
+    start = [f for f in frames if f["function"] == "_start"]
+    want(start and not any(f["file"] for f in start), "those of the code before it:", start)
+
+
 @check("not position-independent")
 def _():
     all_named(Run(compile_all(work + "/fixed", link=("-no-pie", "-fno-pie"))))
