@@ -11,7 +11,7 @@ ALL += $(O)/testcases/capture-queries
 $(O)/testcases/capture-queries: testcases/gpu/capture_queries.c testcases/common/prog.h interposer/cuabi.h $(O)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -MMD -MP -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+	$(Q)$(CC) -Itestcases/common $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
 
 # --- unit tests: testcases/unit/test_NAME.c -> $(O)/unit/NAME ------------------
 # One Criterion binary a file, linked with libkrtcore.a.  What a test needs
@@ -295,7 +295,7 @@ PROG_DEMO    := $(O)/testcases/demo/demo
 PROG_PLANTED := $(patsubst testcases/%.c,$(O)/testcases/%,$(wildcard testcases/planted/*.c))
 PROGS := $(PROG_HAZARDS) $(PROG_EXPLAIN) $(PROG_CLEAN) $(PROG_DEMO) $(PROG_PLANTED)
 # Exported names, so that stacks name functions without debug information.
-PROG_CC = $(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -rdynamic -pthread -MMD -MP
+PROG_CC = $(CC) -Itestcases/common $(CFLAGS_ALL) $(CFLAGS) -rdynamic -pthread -MMD -MP
 ALL   += $(PROGS) $(PROG_TWINS) $(O)/testcases/runner
 TESTS += programs harness
 .PHONY: programs harness
@@ -490,7 +490,7 @@ ALL += $(TORCH_PROGS)
 $(O)/testcases/torch_alloc: testcases/cli/torch_alloc.c $(O)/sim/libcuda.so
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) -Itestcases/common -pthread -MMD -MP -o $@ $< -L$(O)/sim -lcuda -ldl
+	$(Q)$(CC) -Itestcases/common $(CFLAGS_ALL) -pthread -MMD -MP -o $@ $< -L$(O)/sim -lcuda -ldl
 $(O)/testcases/torch_notes: testcases/cli/torch_notes.c $(O)/libkrtcore.a
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
@@ -544,7 +544,7 @@ ALL += $(INTER_OUT)/graphs $(INTER_OUT)/graphs_dump
 $(INTER_OUT)/graphs: testcases/inter/graphs.c testcases/common/prog.h $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+	$(Q)$(CC) -Itestcases/common $(CFLAGS_ALL) $(CFLAGS) -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
 $(INTER_OUT)/graphs_dump: testcases/inter/graphs_dump.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
@@ -553,7 +553,7 @@ $(INTER_OUT)/graphs_dump: testcases/inter/graphs_dump.c $(O)/libkrtcore.a
 $(INTER_OUT)/images: testcases/inter/images.c testcases/common/prog.h $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+	$(Q)$(CC) -Itestcases/common $(CFLAGS_ALL) $(CFLAGS) -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
 $(INTER_OUT)/images_dump: testcases/inter/images_dump.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
@@ -646,7 +646,7 @@ bench-flow: $(O)/bench/flow
 $(O)/bench/graph: testcases/bench/bench_graph.c testcases/common/prog.h $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Itestcases/common -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+	$(Q)$(CC) -Itestcases/common $(CFLAGS_ALL) $(CFLAGS) -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
 bench-graph: $(O)/bench/graph $(O)/inter/graphs_dump $(O)/libkrtsan.so
 	$(Q)testcases/bench/graph_launch.sh $(O)
 
@@ -678,7 +678,7 @@ TESTS += html
 $(O)/html/many: testcases/html/many.c testcases/common/prog.h interposer/cuabi.h $(O)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -g -Itestcases/common -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
+	$(Q)$(CC) -Itestcases/common $(CFLAGS_ALL) $(CFLAGS) -g -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
 html: $(O)/html/many $(O)/schema/documents $(O)/krtsan $(O)/libkrtsan.so $(O)/testcases/demo/demo \
 		$(addprefix $(O)/testcases/,clean/fork_join hazard/copy_bounds hazard/sync_hot)
 	$(Q)python3 testcases/html/check.py $(O)
