@@ -672,7 +672,7 @@ schema: $(O)/schema/documents $(O)/krtsan $(O)/libkrtsan.so
 # --- end of schema ----------------------------------------------------------------
 
 # --- HTML reports in headless Chromium ---------------------------------------------
-DEPS += chromium chromium-driver
+DEPS += chromium chromium-driver fonts-dejavu-core
 TESTS += html
 .PHONY: html
 $(O)/html/many: testcases/html/many.c testcases/common/prog.h interposer/cuabi.h $(O)/sim/libcuda.so.1
