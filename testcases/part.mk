@@ -516,7 +516,8 @@ $(O)/python/churn.so: testcases/python/churn.c interposer/cuabi.h $(O)/sim/libcu
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -fPIC -shared -o $@ $< -L$(O)/sim -l:libcuda.so.1
-python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so $(O)/python/notpython
+python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so $(O)/python/notpython \
+		$(O)/testcases/flip
 	$(Q)testcases/python/run.sh $(O)
 .PHONY: bench-python
 bench-python: $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/python/churn.so

@@ -10,12 +10,15 @@ import cu
 
 
 class Ended:
-    def __init__(self):
+    """Ends when threads have lost their state, and takes its time."""
+
+    def __init__(self, seconds=0):
         self.buf, self.s = cu.alloc(), cu.stream()
-        self.fill = cu.fill
+        self.fill, self.sleep, self.seconds = cu.fill, time.sleep, seconds
 
     def __del__(self):
         self.fill(self.buf, self.s)
+        self.sleep(self.seconds)
 
 
 def daemon(context):
@@ -29,7 +32,7 @@ cu.call("cuCtxGetCurrent", ctypes.byref(context))
 lib = ctypes.CDLL(sys.argv[1])
 for _ in range(3):
     threading.Thread(target=daemon, args=(context,), daemon=True).start()
-sys.kept = Ended()
+sys.kept = Ended(0.1)
 cycle = [Ended()]
 cycle.append(cycle)
 atexit.register(lambda: cu.fill(cu.alloc(), cu.stream()))

@@ -67,6 +67,11 @@ done <interpreters
 krtsan --pystacks=off -- python3 race.py
 check "pystacks=off: none" "$([ $rc = 66 ] || echo "exit code $rc"; python3 show.py r.json all | grep '\.py')"
 
+timeout 60 "$build/krtsan" record --sim -o t.krt -- python3 race.py >out 2>err
+timeout 300 "$build/testcases/flip" t.krt 151 >out 2>err
+rc=$?
+check "damaged: everywhere, a trace with Python frames" "$([ $rc = 0 ] || echo "exit code $rc")"
+
 # None of those that are known: a word of why, once, and the report is as without.
 for c in 'later 3\.14: this version' 'wild 3\.11: its frames' 'other 3\.11: its frames' 'cycle 3\.11: its frames' 'quiet -'; do
 	krtsan -- "$build/python/notpython" "${c%% *}"
