@@ -595,6 +595,7 @@ static enum krt_change_kind change_of(const struct krt_missing *m, uint64_t end)
 	case KRT_EDGE_NODES_KIND:
 		return KRT_CHANGE_NODES;
 	case KRT_EDGE_NONE_KIND:
+	case KRT_EDGE_EVENT_KIND:
 	case KRT_EDGE_MOVE_KIND:
 	case KRT_NR_EDGE_KINDS:
 		break;

@@ -137,6 +137,7 @@ const char *krt_verified_text(enum krt_verified v);
 	X(NONE)	      /* no order would help */                                                    \
 	X(WAIT)	      /* a stream waits */                                                         \
 	X(HOST)	      /* the host waits */                                                         \
+	X(EVENT)      /* it waits for a stream that only its own thread can name; never a finding's */    \
 	X(FREE)	      /* it waits, or frees in stream order */                                     \
 	X(END)	      /* it waits before the end */                                                \
 	X(REUSE)      /* a pool's block: a stream waits, or the pool is told */                    \

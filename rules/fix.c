@@ -120,11 +120,20 @@ static const struct {
 #undef KRT_CALL
 };
 
+static bool per_thread(const char *stream)
+{
+	return stream && !strncmp(stream, "per-thread stream", 17);
+}
+
+/* The handle of a per-thread stream is another stream in the thread that waits. */
 static const char *code_of(const struct krt_missing *m)
 {
+	enum krt_edge_kind kind =
+		m->host && per_thread(m->record_stream) ? KRT_EDGE_EVENT_KIND : m->kind;
+
 	for (int api = (int)m->api; api >= 0; api--)
-		if (rows[m->kind][api].code)
-			return rows[m->kind][api].code;
+		if (rows[kind][api].code)
+			return rows[kind][api].code;
 	return NULL;
 }
 
@@ -249,19 +258,25 @@ static bool stream_name(char out[NAME], const char *display, enum krt_user_api a
 					  [KRT_USER_TORCH] = "torch.cuda.current_stream()"};
 	static const char named[] = "stream \"", numbered[] = "stream ";
 	const char *s = display ? display : "", *end;
+	size_t at;
 
 	if (!strncmp(s, "legacy stream", 13)) {
 		snprintf(out, NAME, "%s", legacy[api]);
 		return true;
 	}
-	if (!strncmp(s, "per-thread stream", 17)) {
+	if (per_thread(s)) {
 		snprintf(out, NAME, "%s", own[api]);
 		return true;
 	}
 	if (!strncmp(s, named, sizeof(named) - 1) &&
 	    (end = strrchr(s, '"')) > s + sizeof(named) - 1) {
 		identifier(out, s + sizeof(named) - 1, (size_t)(end - s) - (sizeof(named) - 1));
-		return true;
+		if (strncmp(end, "\" (", 3))
+			return true;
+		/* another stream has this name too: a number tells them apart */
+		at = strlen(out);
+		snprintf(out + at, NAME - at, "%.*s", (int)strspn(end + 3, "0123456789"), end + 3);
+		return false;
 	}
 	if (api == KRT_USER_TORCH)
 		snprintf(out, NAME, "side");

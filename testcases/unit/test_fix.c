@@ -162,6 +162,31 @@ Test(fix, hostile_names)
 		"cuStreamWaitEvent(done, done_event, 0);  // before model.cc:211");
 }
 
+/* The waiting thread cannot name the other one's stream. */
+Test(fix, per_thread_stream)
+{
+	f->edge.kind = KRT_EDGE_HOST_KIND;
+	f->edge.host = true;
+	f->edge.wait_stream = NULL;
+	f->edge.record_stream = "per-thread stream of thread 2";
+	fixed("CUevent done; cuEventCreate(&done, CU_EVENT_DISABLE_TIMING);  // once\n"
+	      "cuEventRecord(done, CU_STREAM_PER_THREAD);  // after loader.cc:57\n"
+	      "cuEventSynchronize(done);  // before model.cc:211",
+	      f->fix);
+}
+
+Test(fix, a_name_of_several_streams)
+{
+	f->edge.record_stream = "stream \"copy\" (3)";
+	f->edge.wait_stream = "stream \"copy\" (4)";
+	fixed("CUevent done; cuEventCreate(&done, CU_EVENT_DISABLE_TIMING);  // once\n"
+	      "cuEventRecord(done, copy3);  // after loader.cc:57\n"
+	      "cuStreamWaitEvent(copy4, done, 0);  // before model.cc:211\n"
+	      "// copy3: stream \"copy\" (3), of loader.cc:57\n"
+	      "// copy4: stream \"copy\" (4), of model.cc:211",
+	      f->fix);
+}
+
 Test(fix, two_streams_of_one_name)
 {
 	f->edge.record_stream = "stream \"s-1\"";
