@@ -159,7 +159,6 @@ static void judge(struct work *w, const struct krt_change *c, const struct outco
 		not_tried(f, o->why);
 		return;
 	}
-	m->why = NULL;
 	m->each = c->each;
 	if (o->cycle) {
 		m->verified = KRT_VERIFIED_CYCLE;
@@ -180,7 +179,9 @@ static void judge(struct work *w, const struct krt_change *c, const struct outco
 				: " (without call stacks a call is known by its function and "
 				  "stream alone)",
 			left->message);
-	else if (new)
+	else if (!new)
+		m->why = c->each ? "it takes an event for each stream" : NULL;
+	else
 		m->why = krt_arena_printf(a, "%s is there instead: %s", krt_rules[new->rule].id,
 					  new->message);
 	also(w, f, o);

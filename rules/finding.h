@@ -164,7 +164,7 @@ struct krt_missing {
 	enum krt_user_api api;
 	const char *code; /* what to add, in that API; NULL: not told */
 	enum krt_verified verified;
-	const char *why;      /* NOT_TRIED: why not; KEEPS: what is left; or NULL */
+	const char *why;      /* NOT_TRIED: why not; KEEPS: what is left; REMOVES: what it takes; or NULL */
 	size_t nalso;
 	const uint64_t *also; /* fingerprints of other findings that go with it */
 };

@@ -631,10 +631,11 @@ static char *digest(const struct json *r)
 	char **line = calloc(n + 1, sizeof(*line)), *all;
 
 	for (const struct json *f = list ? list->first : NULL; f; f = f->next)
-		if (asprintf(&line[i], "%s %s %s %s x%s [%s]\n", json_text(f, "rule"),
+		if (asprintf(&line[i], "%s %s %s %s x%s [%s] fix %s+%zu\n", json_text(f, "rule"),
 			     json_text(f, "level"), json_text(f, "confidence"),
 			     json_text(f, "view"), json_text(f, "count"),
-			     json_text(f, "fingerprint")) > 0)
+			     json_text(f, "fingerprint"), fix_state(f),
+			     json_count(json_get(json_get(f, "edge"), "also_removes"))) > 0)
 			len += strlen(line[i++]);
 	qsort(line, i, sizeof(*line), by_text);
 	all = calloc(1, len);

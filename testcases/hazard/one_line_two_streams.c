@@ -4,6 +4,7 @@
  * for neither.  It is one finding, and one event does not mend it: each stream needs one.
  * EXPECT: KRT-RACE-RAW error certain both count=2
  * MENTIONS: KRT-RACE-RAW "once for each stream"
+ * MENTIONS: KRT-RACE-RAW "it takes an event for each stream"
  * FIX: KRT-RACE-RAW removes
  * FINDINGS: 1
  * EXPECT-FIXED: none
