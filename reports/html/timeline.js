@@ -121,7 +121,6 @@ function layout(byTime) {
 		lanes.push(...mine.filter((l) => l.idx.length).sort((a, b) => b.host - a.host || (p.lanes[a.k].device - p.lanes[b.k].device) || (p.lanes[a.k].context - p.lanes[b.k].context) || a.k - b.k));
 	}
 	for (const l of lanes) {
-		l.at = new Map();
 		l.idx = Int32Array.from(l.idx); l.x0 = Float64Array.from(l.x0); l.x1 = Float64Array.from(l.x1);
 	}
 	return { lanes, end, byTime };

@@ -7,7 +7,7 @@ const GUTTER = 216, RULER = 22, LANE = 25, SLICE = 17, GROUP = 18;
 function makeView() {
 	const canvas = $("canvas"), box = $("lanes"), map = $("map"), tip = $("tip");
 	const layouts = {};
-	let L, order, color = {}, from = 0, span = 1, width = 0, height = 0, asked = false, hover = null, ys = [], tall = 0;
+	let L, order, color = {}, from = 0, span = 1, width = 0, height = 0, asked = false;
 	const kinds = R.timeline.kinds;
 
 	const x = (v) => GUTTER + (v - from) / span * (width - GUTTER);
@@ -28,17 +28,14 @@ function makeView() {
 			for (const s of marked()) for (const l of L.lanes) if (l.p === s.p && l.k === s.lane) pinned.add(l);
 		}
 		order = [...pinned, ...L.lanes.filter((l) => !pinned.has(l))];
-		ys = [];
 		let y = RULER, group = null;
 		for (const l of order) {
 			const g = pinned.has(l) ? "selection" : l.group;
 			if (g !== group) { y += GROUP; group = g; }
 			l.y = y; l.head = g;
-			ys.push(y);
 			y += LANE;
 		}
-		tall = y + 8;
-		$("tall").style.height = `${tall}px`;
+		$("tall").style.height = `${y + 8}px`;
 	}
 
 	// Operations of the selection: of a finding both, each on its stream or the host.
@@ -258,7 +255,7 @@ function makeView() {
 		c.fillStyle = color.panel;
 		c.fillRect(0, 0, GUTTER, RULER - 1);
 		c.fillStyle = color.faint;
-		c.fillText(L.byTime ? "time since the program began" : "order of the calls", 12, RULER / 2);
+		c.fillText(!L.byTime ? "order of the calls" : T.measured ? "time since the program began" : "time of calls, of the device unknown", 12, RULER / 2);
 	}
 
 	function drawGutter(c) {
@@ -508,8 +505,7 @@ function makeView() {
 		L = layouts[byTime] || (layouts[byTime] = layout(byTime));
 		density = null;
 		for (const b of $("axis").children) b.setAttribute("aria-pressed", String((b.dataset.axis === "time") === byTime));
-		$("said").textContent = [T.left ? `${count(T.left)} left out (timeline=)` : "",
-			byTime && !T.measured ? "when the device worked is not known: streams are drawn where calls were made" : ""].filter(Boolean).join("; ");
+		$("said").textContent = T.left ? `${count(T.left)} left out (timeline=)` : "";
 		arrange();
 		if (was && marked().length) aim();
 		else { from = 0; span = L.end * 1.01; if (!byTime && span > 400) span = 400; clamp(); }
