@@ -430,7 +430,7 @@ static void one_name(const unsigned char *p, size_t n)
 {
 	struct krt_name_param out[64];
 	uint32_t sizes[64];
-	char *name = malloc(n + 1), *readable;
+	char *name = malloc(n + 1), *readable, brief[KRT_SHORT_NAME];
 	int r;
 
 	MUST(name);
@@ -443,6 +443,14 @@ static void one_name(const unsigned char *p, size_t n)
 	(void)krt_names_checked(name, sizes, roll(65), out);
 	/* the C++ runtime's: it takes what it likes for long names */
 	readable = n < 400 ? krt_demangle(name) : NULL;
+	for (const char *text = readable ? readable : name;; text = name) {
+		krt_readable_short(text, brief);
+		MUST(strlen(brief) < sizeof(brief));
+		krt_readable_plain(text, brief);
+		MUST(strlen(brief) < sizeof(brief));
+		if (text == name)
+			break;
+	}
 	free(readable);
 	free(name);
 }
