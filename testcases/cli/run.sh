@@ -299,7 +299,7 @@ t 'diff: suppressed' 0 "$krtsan" diff j1 s.json; prints '^suppressed *error *KRT
 t 'diff: json' 66 "$krtsan" diff --json clean.json j1; prints '"new": \['; prints '"rule": "KRT-RACE-WAW"'; python3 -m json.tool <out >/dev/null || complain 'no JSON'
 t 'diff: unreadable' 125 "$krtsan" diff j1 cut.json; says 'cut.json:'
 t 'diff: one' 125 "$krtsan" diff j1; says 'wants two reports'
-t 'ci: clean' 0 "$krtsan" ci --sim -- "$tree" init clean; for f in krtsan.json krtsan.sarif krtsan-junit.xml; do
+t 'ci: clean' 0 "$krtsan" ci --sim -- "$tree" init clean; for f in krtsan.json krtsan.sarif krtsan-junit.xml krtsan.html; do
 	[ -s krtsan-report/$f ] || complain "no krtsan-report/$f"
 done
 t 'ci: race' 66 "$krtsan" ci --sim --output=100%p -- "$tree" init race; holds 100%p/krtsan.json '"verdict": "findings"'

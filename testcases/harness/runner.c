@@ -724,20 +724,23 @@ static void check_read_back(char *krtsan, char *const env[])
 	}
 }
 
-static size_t shown(const struct json *list)
+/* Findings that krtsan suppress is asked for: one id's, or all that are more than possible. */
+static size_t asked(const struct json *list, const char *id)
 {
 	size_t n = 0;
 
 	for (const struct json *f = list ? list->first : NULL; f; f = f->next)
-		n += strcmp(json_text(f, "confidence"), "possible") != 0;
+		n += id ? !strcmp(json_text(f, "fingerprint"), id)
+			: strcmp(json_text(f, "confidence"), "possible") != 0;
 	return n;
 }
 
-/* Lines for all findings, pasted in: none is left, and none is lost. */
-static void check_suppress(char *krtsan, char *const env[], const struct json *run)
+/* The lines for them, pasted in, suppress these and no other. */
+static void check_suppress(char *krtsan, char *const env[], const struct json *run, const char *id)
 {
 	char path[PATH_MAX + 32], supp[PATH_MAX + 64], to[PATH_MAX + 64];
-	size_t n = shown(json_get(run, "findings"));
+	const struct json *before = json_get(run, "findings"), *after;
+	size_t n = asked(before, id);
 	struct json *r;
 
 	if (!n)
@@ -745,13 +748,16 @@ static void check_suppress(char *krtsan, char *const env[], const struct json *r
 	snprintf(path, sizeof(path), "%s/run.json", scratch);
 	snprintf(supp, sizeof(supp), "--suppressions=%s/suppress.out", scratch);
 	snprintf(to, sizeof(to), "--to=json:%s/suppressed.json", scratch);
-	expect_exit("suppress", spawn("suppress", (char *[]){krtsan, "suppress", path, NULL}, env), 0);
+	expect_exit("suppress",
+		    spawn("suppress", (char *[]){krtsan, "suppress", path, (char *)id, NULL}, env), 0);
 	expect_exit("suppressed",
 		    spawn("suppressed", (char *[]){krtsan, "report", path, supp, to, NULL}, env), 0);
 	r = read_report("suppressed");
-	if (r && (shown(json_get(r, "findings")) || shown(json_get(r, "suppressed")) != n))
-		complain("suppress: of %zu findings %zu are left with its lines, %zu suppressed", n,
-			 shown(json_get(r, "findings")), shown(json_get(r, "suppressed")));
+	after = json_get(r, "findings");
+	if (r && (asked(after, id) || json_count(after) != json_count(before) - n ||
+		  json_count(json_get(r, "suppressed")) != n))
+		complain("suppress %s: of %zu findings %zu are asked for; with its lines %zu are left",
+			 id ? id : "", json_count(before), n, json_count(after));
 	json_free(r);
 }
 
@@ -845,7 +851,10 @@ static int work(const struct test *t)
 		check_verdict(t, run);
 		brief(run, table + strlen(table), sizeof(table) - strlen(table));
 		check_read_back(krtsan, opt_env);
-		check_suppress(krtsan, opt_env, run);
+		check_suppress(krtsan, opt_env, run, NULL);
+		if (json_count(json_get(run, "findings")) > 1)
+			check_suppress(krtsan, opt_env, run,
+				       json_text(json_get(run, "findings")->first, "fingerprint"));
 	} else {
 		snprintf(path, sizeof(path), "%s/run.err", scratch);
 		show_tail(path);
