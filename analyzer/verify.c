@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TEXT_OF(x) #x
+#define TEXT(x)	   TEXT_OF(x)
+
 static volatile sig_atomic_t stopped;
 
 /* What came of an order, or of several at once. */
@@ -307,7 +310,7 @@ static void try_finding(struct work *w, size_t i)
 		return;
 	}
 	if (w->orders == KRT_VERIFY_FINDINGS) {
-		not_tried(f, "only so many orders are tried");
+		not_tried(f, "only " TEXT(KRT_VERIFY_FINDINGS) " orders are tried");
 		return;
 	}
 	w->orders++;
