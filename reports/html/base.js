@@ -12,7 +12,8 @@ function el(tag, props, ...kids) {
 	const e = document.createElement(tag);
 	for (const k in props || {}) {
 		if (k === "class") e.className = props[k];
-		else if (k === "on") for (const ev in props.on) e.addEventListener(ev, props.on[ev]);
+		else if (k === "on")
+			for (const ev in props.on) e.addEventListener(ev, props.on[ev]);
 		else if (props[k] !== null && props[k] !== undefined) e.setAttribute(k, props[k]);
 	}
 	for (const kid of kids.flat(2))
@@ -31,7 +32,10 @@ const some = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 function size(n) {
 	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 	let u = 0;
-	while (n >= 1024 && u < units.length - 1) { n /= 1024; u++; }
+	while (n >= 1024 && u < units.length - 1) {
+		n /= 1024;
+		u++;
+	}
 	return `${u && n < 100 ? n.toFixed(1).replace(/\.0$/, "") : Math.round(n)} ${units[u]}`;
 }
 function time(ns) {

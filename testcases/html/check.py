@@ -36,9 +36,23 @@ def path(name):
 
 def run(program, name, *options):
     """Path of the HTML report of a program on the simulated driver, and what its JSON says."""
-    out = subprocess.run([krtsan, "run", "--sim", "--fail-on=never", f"--report=html:{path(name)}.html",
-                          f"--report=json:{path(name)}.json", f"--log-path={path(name)}.log", *options, "--"] + program,
-                         capture_output=True, text=True, env={**os.environ, "KRTSAN_OPTIONS": ""})
+    out = subprocess.run(
+        [
+            krtsan,
+            "run",
+            "--sim",
+            "--fail-on=never",
+            f"--report=html:{path(name)}.html",
+            f"--report=json:{path(name)}.json",
+            f"--log-path={path(name)}.log",
+            *options,
+            "--",
+        ]
+        + program,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "KRTSAN_OPTIONS": ""},
+    )
     assert out.returncode == 0, out.stderr
     with open(f"{path(name)}.json") as f:
         return f"{path(name)}.html", json.load(f)
@@ -48,7 +62,9 @@ def rendered(report, name):
     """The same of a report that was changed by hand."""
     with open(f"{path(name)}.json", "w") as f:
         json.dump(report, f)
-    subprocess.run([krtsan, "report", f"{path(name)}.json", f"--to=html:{path(name)}.html"], check=True)
+    subprocess.run(
+        [krtsan, "report", f"{path(name)}.json", f"--to=html:{path(name)}.html"], check=True
+    )
     return f"{path(name)}.html"
 
 
@@ -67,15 +83,19 @@ def settle(b):
 
 def pixels(b, name):
     """How much of the canvas has the colour of this name in the style, or nearly so."""
-    return b.js("""
+    return b.js(
+        """
         const probe = document.createElement('i'); document.body.append(probe);
         probe.style.color = `var(--${arguments[0]})`;
         const want = getComputedStyle(probe).color.match(/\\d+/g).map(Number); probe.remove();
-        const c = document.getElementById('canvas'), d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
+        const c = document.getElementById('canvas');
+        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
         let n = 0;
         for (let i = 0; i < d.length; i += 4)
-            if (Math.abs(d[i] - want[0]) + Math.abs(d[i + 1] - want[1]) + Math.abs(d[i + 2] - want[2]) < 12) n++;
-        return n""", name)
+            if (want.reduce((sum, w, k) => sum + Math.abs(d[i + k] - w), 0) < 12) n++;
+        return n""",
+        name,
+    )
 
 
 def own(report):
@@ -120,14 +140,19 @@ def a_clicked_finding_shows_both_operations_and_their_order(b):
         for o, card in zip(sides, cards):
             at = user_frame(o["stack"])
             assert f"#{o['sequence']}" in card and o["stream"] in card
-            assert f"{os.path.basename(at['file'])}:{at['line']}" in card and at["function_readable"] in card
+            assert (
+                f"{os.path.basename(at['file'])}:{at['line']}" in card
+                and at["function_readable"] in card
+            )
         if f["ordering"]["missing"]:
             assert f["ordering"]["missing"] in details
         if f["fix"]:
             assert f["fix"] in b.text(".fix")[0]
         if f["edge"] and f["edge"]["code"]:
             assert b.text(".fix pre") == [f["edge"]["code"]]
-            assert (f["edge"]["verified"] == "removes") == ("verified: with it" in b.text(".fix")[0])
+            assert (f["edge"]["verified"] == "removes") == (
+                "verified: with it" in b.text(".fix")[0]
+            )
     assert_quiet(b)
 
 
@@ -143,7 +168,10 @@ def a_finding_of_one_operation(b):
     b.open(page)
     i, f = next((i, f) for i, f in enumerate(own(report)) if f["cost"])
     b.click("#list li", i)
-    assert f"times{f['cost']['times']}" in b.text("#details")[0] and f["message"] in b.text("#details")[0]
+    assert (
+        f"times{f['cost']['times']}" in b.text("#details")[0]
+        and f["message"] in b.text("#details")[0]
+    )
     assert_quiet(b)
 
 
@@ -152,12 +180,29 @@ def the_bytes_of_the_buffer_are_drawn(b):
     page, report = demo()
     b.open(page)
     shown = own(report)
-    i, f = next((i, f) for i, f in enumerate(shown) if f["buffer"] and f["buffer"]["size"] and f["previous"]
-                and f["previous"]["range"] and f["current"]["range"])
+    i, f = next(
+        (i, f)
+        for i, f in enumerate(shown)
+        if f["buffer"]
+        and f["buffer"]["size"]
+        and f["previous"]
+        and f["previous"]["range"]
+        and f["current"]["range"]
+    )
     b.click("#list li", i)
-    for c, from_, length in (("shared", f["buffer"]["offset"], f["buffer"]["length"]),
-                             ("current", int(f["current"]["range"]["base"], 16) - int(f["buffer"]["base"], 16), f["current"]["range"]["length"])):
-        x, w = b.js("const r = document.querySelector('.buffer svg rect.' + arguments[0]); return [r.getAttribute('x'), r.getAttribute('width')].map(Number)", c)
+    for c, from_, length in (
+        ("shared", f["buffer"]["offset"], f["buffer"]["length"]),
+        (
+            "current",
+            int(f["current"]["range"]["base"], 16) - int(f["buffer"]["base"], 16),
+            f["current"]["range"]["length"],
+        ),
+    ):
+        x, w = b.js(
+            "const r = document.querySelector('.buffer svg rect.' + arguments[0]).attributes; "
+            "return [Number(r.x.value), Number(r.width.value)]",
+            c,
+        )
         assert abs(x - 1000 * from_ / f["buffer"]["size"]) < 4, (c, x)
         assert abs(w - max(1000 * length / f["buffer"]["size"], 2.5)) < 4, (c, w)
 
@@ -178,7 +223,9 @@ def the_missing_order_is_drawn_and_goes_with_the_selection(b):
     assert "Overview" in b.text("#details h2")
     assert pixels(b, "earlier") == 0
     assert pixels(b, "error") + 40 < red, (pixels(b, "error"), red)
-    assert b.js("return window.krtsan.spot(arguments[0], arguments[1])", f["pid"], f["current"]["sequence"])
+    assert b.js(
+        "return window.krtsan.spot(arguments[0], arguments[1])", f["pid"], f["current"]["sequence"]
+    )
 
 
 @test
@@ -190,7 +237,13 @@ def a_clicked_operation_shows_itself_and_leads_to_its_finding(b):
     f = shown[i]
     b.click("#list li", i)
     settle(b)
-    b.at(*b.js("return window.krtsan.spot(arguments[0], arguments[1])", f["pid"], f["previous"]["sequence"]))
+    b.at(
+        *b.js(
+            "return window.krtsan.spot(arguments[0], arguments[1])",
+            f["pid"],
+            f["previous"]["sequence"],
+        )
+    )
     settle(b)
     details = b.text("#details")[0]
     assert f"#{f['previous']['sequence']}" in b.text("#details .title")[0]
@@ -213,7 +266,7 @@ def arrows_lead_from_operation_to_operation(b):
     x, y = b.js("return window.krtsan.spot(arguments[0], arguments[1])", p["pid"], rows[e[0]][0])
     b.at(x, y)
     settle(b)
-    for _ in range(len(rows)): # the pointer may have met its neighbour
+    for _ in range(len(rows)):  # the pointer may have met its neighbour
         if b.text("#details .title")[0].endswith(f"#{rows[e[0]][0]}"):
             break
         b.type("#lanes", ",")
@@ -246,7 +299,10 @@ def the_keyboard_is_enough(b):
     b.type("#lanes", "0")
     settle(b)
     assert b.js("return document.getElementById('canvas').toDataURL()") == before
-    x, y = b.js("const r = document.getElementById('canvas').getBoundingClientRect(); return [r.left + 600, r.top + 60]")
+    x, y = b.js(
+        "const r = document.getElementById('canvas').getBoundingClientRect(); "
+        "return [r.left + 600, r.top + 60]"
+    )
     b.wheel(x, y, -300)
     settle(b)
     assert b.js("return document.getElementById('canvas').toDataURL()") != before
@@ -270,26 +326,66 @@ def the_fix_can_be_copied(b):
     shown = own(report)
     i = next((i for i, f in enumerate(shown) if f["edge"] and f["edge"]["code"]), None)
     if i is None:  # no fix in code: one by hand
-        report["findings"][0]["edge"] = {"record_after": 1, "record_stream": "a", "wait_before": 2, "wait_stream": "b", "api": "driver",
-                                         "code": "cuStreamWaitEvent(b, e, 0);\n", "verified": "removes", "why": None, "also_removes": []}
+        report["findings"][0]["edge"] = {
+            "record_after": 1,
+            "record_stream": "a",
+            "wait_before": 2,
+            "wait_stream": "b",
+            "api": "driver",
+            "code": "cuStreamWaitEvent(b, e, 0);\n",
+            "verified": "removes",
+            "why": None,
+            "also_removes": [],
+        }
         page, i = rendered(report, "copied"), 0
     b.open(page)
     b.cdp("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     b.click("#list li", i)
     b.click(".fix .copy")
-    said = b.js("""const b = document.querySelector('.fix .copy');
-        return new Promise(done => { const look = () => b.textContent === 'Copy' ? setTimeout(look, 5) : done(b.textContent); look(); })""")
+    said = b.js(
+        """const b = document.querySelector('.fix .copy');
+        return new Promise(done => {
+            const look = () => b.textContent === 'Copy' ? setTimeout(look, 5) : done(b.textContent);
+            look();
+        })"""
+    )
     assert said == "Copied", said
 
 
-HOSTILE = ["<img src=x onerror=\"window.broken=1\">", "</script><script>window.broken=1</script>", "\"><svg onload=window.broken=1>",
-           "javascript:window.broken=1", "\u2028window.broken=1\u2029", "<!--<script>", "]]>", "' onclick='window.broken=1", "\u202egnp.exe"]
+HOSTILE = [
+    "<img src=x onerror=\"window.broken=1\">",
+    "</script><script>window.broken=1</script>",
+    "\"><svg onload=window.broken=1>",
+    "javascript:window.broken=1",
+    "\u2028window.broken=1\u2029",
+    "<!--<script>",
+    "]]>",
+    "' onclick='window.broken=1",
+    "\u202egnp.exe",
+]
 
 
 def poison(v, n=0):
     """Every text of a report that is not a word of its schema becomes hostile."""
-    keep = {"verdict", "rule", "level", "confidence", "view", "fingerprint", "verified", "api", "id", "reason", "baseline", "kind", "kinds",
-            "edge_kinds", "columns", "also_removes", "what"}
+    keep = {
+        "verdict",
+        "rule",
+        "level",
+        "confidence",
+        "view",
+        "fingerprint",
+        "verified",
+        "api",
+        "id",
+        "reason",
+        "baseline",
+        "kind",
+        "kinds",
+        "edge_kinds",
+        "columns",
+        "also_removes",
+        "what",
+    }
     if isinstance(v, dict):
         return {k: x if k in keep else poison(x, n + 7 * i) for i, (k, x) in enumerate(v.items())}
     if isinstance(v, list):
@@ -317,7 +413,13 @@ def hostile_texts_stay_texts(b):
     b.click("#banner .brand")
     assert b.js("return window.broken === undefined")
     assert b.js("return document.querySelectorAll('script').length") == 2
-    assert b.js("return document.querySelectorAll('img, iframe, object, embed, link, a[href], [onerror], [onload], [onclick]').length") == 0
+    assert (
+        b.js(
+            "return document.querySelectorAll('img, iframe, object, embed, link, a[href], '"
+            " + '[onerror], [onload], [onclick]').length"
+        )
+        == 0
+    )
     assert b.js("return performance.getEntriesByType('resource').length") == 0
     assert_quiet(b)
 
@@ -329,8 +431,14 @@ def the_policy_refuses_what_is_not_ours(b):
         text = f.read()
     broken = path("broken.html")
     with open(broken, "w") as f:
-        f.write(text.replace("</header>", "</header><script>window.broken=1</script><style>body{color:red}</style>"
-                             "<img src='file:///etc/hostname' onerror='window.broken=1'>", 1))
+        f.write(
+            text.replace(
+                "</header>",
+                "</header><script>window.broken=1</script><style>body{color:red}</style>"
+                "<img src='file:///etc/hostname' onerror='window.broken=1'>",
+                1,
+            )
+        )
     b.open(broken)
     assert b.js("return window.broken === undefined")
     assert len(b.log()) >= 3, "refused: script, style, image"
@@ -355,7 +463,9 @@ def reports_that_are_hard_to_write(b):
             assert rows, name
         else:
             assert rows == 0 and b.text("#list .none"), name
-        assert (report["verdict"] == "inconclusive") == ("Inconclusive" in b.text("#verdict")[0]), name
+        assert (report["verdict"] == "inconclusive") == (
+            "Inconclusive" in b.text("#verdict")[0]
+        ), name
         for i in range(min(rows, 12)):
             b.js("document.querySelectorAll('#list li')[arguments[0]].click()", i)
         assert_quiet(b, name)
@@ -387,10 +497,13 @@ def what_was_left_out_is_said(b):
 @test
 def light_and_dark(b):
     page, _ = demo()
-    tone = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number).reduce((a, b) => a + b)"
+    tone = "return getComputedStyle(document.body).backgroundColor.match(/\\d+/g)"
+    tone += ".map(Number).reduce((a, b) => a + b)"
     b.open(page)
     assert b.js(tone) > 600
-    b.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    b.cdp(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
     assert b.js(tone) < 150
     settle(b)
     assert pixels(b, "lane") > 10000, "the canvas follows"
@@ -417,8 +530,14 @@ def many_streams_scroll_and_the_selection_comes_first(b):
     f = own(report)[0]
     b.click("#list li")
     settle(b)
-    spots = [b.js("return window.krtsan.spot(arguments[0], arguments[1])", f["pid"], f[k]["sequence"]) for k in ("previous", "current")]
-    low, high = b.js("const r = document.getElementById('lanes').getBoundingClientRect(); return [r.top, r.bottom]")
+    spots = [
+        b.js("return window.krtsan.spot(arguments[0], arguments[1])", f["pid"], f[k]["sequence"])
+        for k in ("previous", "current")
+    ]
+    low, high = b.js(
+        "const r = document.getElementById('lanes').getBoundingClientRect(); "
+        "return [r.top, r.bottom]"
+    )
     assert all(low < y < high for _, y in spots), (spots, low, high)
     before = b.js("return document.getElementById('canvas').toDataURL()")
     b.js("document.getElementById('lanes').scrollTop = 3000")
@@ -429,20 +548,36 @@ def many_streams_scroll_and_the_selection_comes_first(b):
 
 @test
 def a_hundred_thousand_operations(b):
-    page, report = run([f"{build}/html/many", "100100", "16"], "many", "--stacks=leaf", "--timeline=200000")
+    page, report = run(
+        [f"{build}/html/many", "100100", "16"], "many", "--stacks=leaf", "--timeline=200000"
+    )
     ops = len(report["timeline"]["processes"][0]["operations"])
     assert ops >= 100000
     b.open(page)
     b.click("#fit")
     settle(b)
-    ready, drawn = b.js("return [document.documentElement.dataset.ready, document.getElementById('canvas').dataset.drawn].map(Number)")
+    ready, drawn = b.js(
+        "return [document.documentElement, document.getElementById('canvas')]"
+        ".map(e => Number(e.dataset.ready || e.dataset.drawn))"
+    )
     lanes = len(report["timeline"]["processes"][0]["lanes"])
     # work, not time: of what falls into one pixel one is drawn
     assert 0 < drawn <= lanes * 1280, drawn
-    frame = b.js("""const c = document.getElementById('lanes'), t = performance.now(); let n = 0;
-        return new Promise(done => { const f = () => { if (++n > 30) return done((performance.now() - t) / n);
-            c.dispatchEvent(new KeyboardEvent('keydown', {key: n % 2 ? '+' : '-'})); requestAnimationFrame(f); }; f(); })""")
-    print(f"        {ops:,} operations: drawn {ready:.0f} ms after the page was asked for, {frame:.0f} ms a frame, {drawn} shapes")
+    frame = b.js(
+        """const c = document.getElementById('lanes'), t = performance.now(); let n = 0;
+        return new Promise(done => {
+            const f = () => {
+                if (++n > 30) return done((performance.now() - t) / n);
+                c.dispatchEvent(new KeyboardEvent('keydown', {key: n % 2 ? '+' : '-'}));
+                requestAnimationFrame(f);
+            };
+            f();
+        })"""
+    )
+    print(
+        f"        {ops:,} operations: drawn {ready:.0f} ms after the page was asked for, "
+        f"{frame:.0f} ms a frame, {drawn} shapes"
+    )
     assert_quiet(b)
 
 

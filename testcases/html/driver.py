@@ -12,32 +12,62 @@ import tempfile
 import urllib.request
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--disable-dev-shm-usage", "--hide-scrollbars"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+]
 
 
 class Browser:
     def __init__(self, width=1280, height=800, dark=False):
         self.profile = tempfile.mkdtemp(prefix="krtsan-page-")
-        self.process = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True,
-                                        env={**os.environ, "TMPDIR": self.profile})
+        self.process = subprocess.Popen(
+            ["chromedriver", "--port=0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "TMPDIR": self.profile},
+        )
         self.session = None
         try:
             for line in self.process.stdout:
                 if "successfully on port" in line:
                     self.base = f"http://127.0.0.1:{line.rsplit(None, 1)[1].strip('.')}"
                     break
-            flags = FLAGS + [f"--user-data-dir={self.profile}/data", f"--window-size={width},{height}"]
+            flags = FLAGS + [
+                f"--user-data-dir={self.profile}/data",
+                f"--window-size={width},{height}",
+            ]
             if dark:
                 flags.append("--force-dark-mode")
-            caps = {"browserName": "chrome", "goog:chromeOptions": {"args": flags, "binary": shutil.which("chromium")},
-                    "goog:loggingPrefs": {"browser": "ALL"}}
-            self.session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": caps}})["sessionId"]
+            caps = {
+                "browserName": "chrome",
+                "goog:chromeOptions": {"args": flags, "binary": shutil.which("chromium")},
+                "goog:loggingPrefs": {"browser": "ALL"},
+            }
+            self.session = self.call("POST", "/session", {"capabilities": {"alwaysMatch": caps}})[
+                "sessionId"
+            ]
             if dark:
-                self.cdp("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-            self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+                self.cdp(
+                    "Emulation.setEmulatedMedia",
+                    features=[{"name": "prefers-color-scheme", "value": "dark"}],
+                )
+            self.cdp(
+                "Emulation.setDeviceMetricsOverride",
+                width=width,
+                height=height,
+                deviceScaleFactor=1,
+                mobile=False,
+            )
         except BaseException:
             self.close()
             raise
@@ -46,7 +76,9 @@ class Browser:
         if self.session:
             path = f"/session/{self.session}{path}"
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
+        request = urllib.request.Request(
+            self.base + path, data, {"Content-Type": "application/json"}, method=method
+        )
         try:
             with urllib.request.urlopen(request, timeout=120) as answer:
                 return json.load(answer)["value"]
@@ -72,18 +104,53 @@ class Browser:
         self.call("POST", f"/element/{self.find(css)[0][ELEMENT]}/value", {"text": text})
 
     def text(self, css):
-        return self.js("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", css)
+        return self.js(
+            "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", css
+        )
 
     def at(self, x, y, kind="click"):
         """A real pointer at a place of the window."""
         do = [{"type": "pointerMove", "duration": 0, "x": int(x), "y": int(y)}]
         if kind == "click":
             do += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
-        self.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": do}]})
+        self.call(
+            "POST",
+            "/actions",
+            {
+                "actions": [
+                    {
+                        "type": "pointer",
+                        "id": "mouse",
+                        "parameters": {"pointerType": "mouse"},
+                        "actions": do,
+                    }
+                ]
+            },
+        )
 
     def wheel(self, x, y, delta):
-        self.call("POST", "/actions", {"actions": [{"type": "wheel", "id": "wheel", "actions": [
-            {"type": "scroll", "x": int(x), "y": int(y), "deltaX": 0, "deltaY": delta, "duration": 0}]}]})
+        self.call(
+            "POST",
+            "/actions",
+            {
+                "actions": [
+                    {
+                        "type": "wheel",
+                        "id": "wheel",
+                        "actions": [
+                            {
+                                "type": "scroll",
+                                "x": int(x),
+                                "y": int(y),
+                                "deltaX": 0,
+                                "deltaY": delta,
+                                "duration": 0,
+                            }
+                        ],
+                    }
+                ]
+            },
+        )
 
     def log(self):
         """What the page complained of: errors of scripts, refused loads."""
