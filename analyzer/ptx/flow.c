@@ -310,6 +310,21 @@ static bool harmless(const char *name)
 
 static void emit(struct flow *fl, struct instance *inst);
 
+/* Those that flow_roles() looks at. */
+static bool has_role(const struct ptx_inst *in)
+{
+	return ptx_op_mem((enum ptx_op)in->op) != PTX_MEM_NONE || in->op == PTX_OP_MEMBAR ||
+	       in->op == PTX_OP_FENCE || in->op == PTX_OP_GRIDDEPCONTROL;
+}
+
+static void add_inst(struct flow *fl, struct instance *inst, uint32_t block,
+		     const struct ptx_inst *in)
+{
+	add_fop(fl, inst, block, FOP_INST)->in = in;
+	if (has_role(in))
+		*(uint32_t *)flow_push(fl, &fl->doing, sizeof(uint32_t)) = fl->fops.n - 1;
+}
+
 /* Results of a call whose callee is not seen: the pieces and registers become anything. */
 static void forget_results(struct flow *fl, struct instance *inst, const struct ptx_inst *in,
 			   uint32_t block)
@@ -356,9 +371,7 @@ static uint32_t emit_call(struct flow *fl, struct instance *inst, const struct p
 	bool alone;
 
 	if (!def || def->entry) {
-		struct fop *o = add_fop(fl, inst, block, FOP_INST);
-
-		o->in = in; /* flow_prov.c looks after what it may do */
+		add_inst(fl, inst, block, in); /* flow_prov.c looks after what it may do */
 		if (!f || !harmless(f->name))
 			fl->flags |= KRT_FLOW_UNKNOWN_CALL;
 		forget_results(fl, inst, in, block);
@@ -510,7 +523,7 @@ static void emit(struct flow *fl, struct instance *inst)
 			cur = emit_call(fl, inst, in, cur);
 			break;
 		default:
-			add_fop(fl, inst, cur, FOP_INST)->in = in;
+			add_inst(fl, inst, cur, in);
 			break;
 		}
 		if (next != NONE)

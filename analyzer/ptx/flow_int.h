@@ -139,6 +139,8 @@ struct flow {
 	struct krt_kernel_flow *k;
 
 	struct vec fops, blocks, instances, detached;
+	struct vec
+		doing; /* of fops: instructions that have to do with memory or with other threads */
 	uint32_t nregs;
 	struct vec accs;   /* struct acc; behind FLOW_ACCS of those that say the same one or a few */
 	uint32_t naccs;    /* all of them */

@@ -1056,11 +1056,10 @@ void flow_roles(struct flow *fl)
 	const struct set *esc;
 
 	/* Every base that an address names, before they are counted. */
-	for (r.fop = 0; r.fop < fl->fops.n; r.fop++) {
-		const struct fop *o = &VEC(fl->fops, struct fop)[r.fop];
+	for (uint32_t k = 0; k < fl->doing.n; k++) {
+		const struct fop *o = &VEC(fl->fops, struct fop)[VEC(fl->doing, uint32_t)[k]];
 
-		if (o->kind != FOP_INST || ptx_op_mem((enum ptx_op)o->in->op) == PTX_MEM_NONE ||
-		    flow_param_space(o->in))
+		if (flow_param_space(o->in))
 			continue;
 		for (unsigned i = 0; i < o->in->nops; i++)
 			if (o->in->ops[i].kind == PTX_O_ADDR)
@@ -1093,11 +1092,9 @@ void flow_roles(struct flow *fl)
 		s->at = (uint32_t)v->offset + (b->b == KRT_FLOW_ANY ? 0 : b->b);
 	}
 	r.handle = flow_alloc(fl, r.slots.n * sizeof(*r.handle));
-	for (r.fop = 0; r.fop < fl->fops.n; r.fop++) {
-		const struct fop *o = &VEC(fl->fops, struct fop)[r.fop];
-
-		if (o->kind == FOP_INST)
-			inst_roles(&r, o);
+	for (uint32_t k = 0; k < fl->doing.n; k++) {
+		r.fop = VEC(fl->doing, uint32_t)[k];
+		inst_roles(&r, &VEC(fl->fops, struct fop)[r.fop]);
 		if (fl->bases.n != nbases)
 			longjmp(fl->out, KRT_FLOW_NO_MEMORY);
 	}

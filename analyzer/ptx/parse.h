@@ -91,7 +91,16 @@ _Noreturn void pp_fail_memory(struct parser *p);
 void *pp_alloc(struct parser *p, size_t size);
 /* Room for so many elements of an empty array, where it will stay. */
 void pp_vec_lend(struct parser *p, struct vec *v, size_t elem, size_t n);
-void *pp_vec_push(struct parser *p, struct vec *v, size_t elem);
+void pp_vec_grow(struct parser *p, struct vec *v, size_t elem);
+/* A new element, as the memory was. */
+static inline void *pp_vec_room(struct parser *p, struct vec *v, size_t elem)
+{
+	v->elem = elem;
+	if (v->n == v->cap)
+		pp_vec_grow(p, v, elem);
+	return v->data + v->n++ * elem;
+}
+void *pp_vec_push(struct parser *p, struct vec *v, size_t elem); /* zeroed */
 void *pp_vec_take(struct parser *p, struct vec *v, size_t from, uint32_t *count);
 struct ptx_name *pp_find_name(const struct ptx_module *m, const char *s, size_t len);
 struct ptx_name *pp_intern(struct parser *p, const char *s, size_t len);

@@ -62,26 +62,23 @@ void pp_vec_lend(struct parser *p, struct vec *v, size_t elem, size_t n)
 	v->lent = true;
 }
 
+void pp_vec_grow(struct parser *p, struct vec *v, size_t elem)
+{
+	size_t cap = v->cap ? v->cap * 2 : 64;
+	char *data = realloc(v->lent ? NULL : v->data, cap * elem);
+
+	if (!data)
+		pp_fail_memory(p);
+	if (v->lent)
+		memcpy(data, v->data, v->n * elem);
+	v->data = data;
+	v->cap = cap;
+	v->lent = false;
+}
+
 void *pp_vec_push(struct parser *p, struct vec *v, size_t elem)
 {
-	void *q;
-
-	v->elem = elem;
-	if (v->n == v->cap) {
-		size_t cap = v->cap ? v->cap * 2 : 64;
-		char *data = realloc(v->lent ? NULL : v->data, cap * elem);
-
-		if (!data)
-			pp_fail_memory(p);
-		if (v->lent)
-			memcpy(data, v->data, v->n * elem);
-		v->data = data;
-		v->cap = cap;
-		v->lent = false;
-	}
-	q = v->data + v->n++ * elem;
-	memset(q, 0, elem);
-	return q;
+	return memset(pp_vec_room(p, v, elem), 0, elem);
 }
 
 /* Moves elements from index `from` on into the arena; NULL for none. */

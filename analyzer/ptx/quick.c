@@ -290,7 +290,7 @@ static bool branch(struct parser *p, struct cursor *c, struct ptx_inst *in)
 
 static bool instruction(struct parser *p, struct cursor *c)
 {
-	struct ptx_inst in = {.pred = PTX_NO_REG}, *to;
+	struct ptx_inst in = {.pred = PTX_NO_REG};
 	const struct ptx_mnemonic *mn;
 	const struct quick_op *q;
 
@@ -311,8 +311,7 @@ static bool instruction(struct parser *p, struct cursor *c)
 	in.odd = mn->odd;
 	if (!(mn->op == PTX_OP_BRA ? branch(p, c, &in) : operands(p, c, &in)))
 		return false;
-	to = pp_vec_push(p, &p->insts, sizeof(in));
-	*to = in;
+	*(struct ptx_inst *)pp_vec_room(p, &p->insts, sizeof(in)) = in;
 	return true;
 }
 
