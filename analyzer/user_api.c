@@ -91,7 +91,8 @@ void krt_user_fix(struct krt_finding *f, const struct krt_user_process *p, struc
 										: &f->previous;
 	const struct krt_operation *then =
 		f->edge.wait_before == f->previous.sequence ? &f->previous : &f->current;
-	const struct krt_fix_places at = {place(&first->stack, a), place(&then->stack, a)};
+	const struct krt_fix_places at = {place(&first->stack, a), place(&then->stack, a),
+					  place(&f->buffer.freed_at, a)};
 
 	f->edge.api = krt_user_api_of(f, p);
 	krt_fix_words(f, &at, a);

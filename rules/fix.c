@@ -146,7 +146,7 @@ struct fill {
 	const struct krt_missing *m;
 	const char *from, *to;
 	char record[NAME], wait[NAME], event[NAME];
-	char at[PLACE], then[PLACE];
+	char at[PLACE], then[PLACE], freed[PLACE];
 };
 
 struct out {
@@ -201,6 +201,8 @@ static void put_field(struct out *o, const struct fill *f, const char *name, siz
 	else if (is(name, n, "at") || is(name, n, "after")) {
 		put_text(o, n > 2 ? "after " : "");
 		put_text(o, f->at);
+	} else if (is(name, n, "freed")) {
+		put_text(o, f->freed);
 	} else if (is(name, n, "then") || is(name, n, "before")) {
 		put_text(o, n > 4 ? "before " : "");
 		put_text(o, f->then);
@@ -404,6 +406,7 @@ void krt_fix_words(struct krt_finding *f, const struct krt_fix_places *p, struct
 	}
 	place(filled.at, p->record, m->record_after);
 	place(filled.then, p->wait, m->wait_before);
+	place(filled.freed, p->freed, f->buffer.freed_seq);
 	known_record = stream_name(filled.record, m->record_stream, m->api, "first");
 	known_wait = stream_name(filled.wait, m->wait_stream, m->api, "second");
 	if (!strcmp(filled.record, filled.wait) && m->kind != KRT_EDGE_NODES_KIND &&

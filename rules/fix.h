@@ -7,9 +7,12 @@
 
 #include "finding.h"
 
-/* Where the two calls of an edge are in the user's source: "model.cc:211", or NULL. */
+/*
+ * Where the two calls of an edge, and the end of the buffer, are in the user's source:
+ * "model.cc:211", or NULL.
+ */
 struct krt_fix_places {
-	const char *record, *wait;
+	const char *record, *wait, *freed;
 };
 
 /*
