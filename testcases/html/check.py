@@ -121,6 +121,18 @@ def the_page_holds_the_json_report(b):
 
 
 @test
+def a_page_made_later_is_the_same(b):
+    page, report = demo()
+    with open(page) as f:
+        first = f.read()
+    subprocess.run(
+        [krtsan, "report", path("demo.json"), f"--to=html:{path('later.html')}"], check=True
+    )
+    with open(path("later.html")) as f:
+        assert f.read() == first
+
+
+@test
 def a_clicked_finding_shows_both_operations_and_their_order(b):
     page, report = demo()
     b.open(page)
