@@ -14,6 +14,7 @@
 #include "python.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #define MINOR_MIN 8
 #define MINOR_MAX 13
@@ -364,6 +365,10 @@ static __attribute__((noinline)) struct krt_python *choose(void)
 		int sound = found[i] ? try_one(found[i]) : -1;
 
 		if (sound > 0) {
+			const struct krt_module *libc = krt_module_at((uintptr_t)&syscall);
+
+			found[i]->libc = libc ? libc->base : 0;
+			found[i]->libc_end = libc ? libc->end : 0;
 			krt_pycode_watch(found[i]);
 			atomic_store(&chosen, found[i]);
 			some = false;

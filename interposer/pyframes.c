@@ -271,24 +271,53 @@ static unsigned walk(const struct krt_python *py, uintptr_t state, struct krt_py
 	return n;
 }
 
-/* How the calling thread is to read: NULL, directly. */
-static struct krt_pyreads *reads_of(bool held)
+/* Not the first thread: the interpreter may take its state away while it has not the GIL. */
+static inline bool may_lose_state(void)
 {
-	struct krt_thread *t = krt_tls.thread;
-
-	if (krt_likely(held || !t || t->tid == krt_proc->pid))
-		return NULL;
-	if (!t->python)
-		t->python = krt_alloc(sizeof *t->python);
-	return t->python ? t->python : &krt_pyreads_plain;
+	return krt_tls.thread && krt_tls.thread->tid != krt_proc->pid;
 }
 
-unsigned krt_pyframes(struct krt_pyframe *frame, unsigned max, bool quiet)
+bool krt_pyframes_whole(void)
+{
+	return krt_python_last() && may_lose_state();
+}
+
+/*
+ * Does the native stack, down to where its thread began, show that no Python
+ * function is running?  So it is in threads of libraries, of which there are
+ * many calls and no frames.
+ */
+static bool native_only(const struct krt_python *py, const uint64_t *pc, unsigned n, unsigned room)
+{
+	if (!n || n == room || pc[n - 1] < py->libc || pc[n - 1] > py->libc_end)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (pc[i] > py->eval && pc[i] <= py->eval_end)
+			return false;
+	return true;
+}
+
+static unsigned walk_safely(const struct krt_python *py, uintptr_t state, struct krt_pyframe *out,
+			    unsigned max)
+{
+	struct krt_thread *t = krt_tls.thread;
+	unsigned n;
+
+	if (!t->python)
+		t->python = krt_alloc(sizeof *t->python);
+	if (!t->python)
+		return walk(py, state, &krt_pyreads_plain, out, max);
+	reads_begin(t->python);
+	n = walk(py, state, t->python, out, max);
+	reads_end(t->python);
+	return n;
+}
+
+unsigned krt_pyframes(struct krt_pyframe *frame, unsigned max, const uint64_t *pc, unsigned n,
+		      unsigned room, bool quiet)
 {
 	const struct krt_python *py;
-	struct krt_pyreads *safe;
 	uintptr_t state;
-	unsigned n;
 	bool held;
 
 	if (krt_opt.pystacks == KRT_PYSTACKS_off)
@@ -299,15 +328,11 @@ unsigned krt_pyframes(struct krt_pyframe *frame, unsigned max, bool quiet)
 	state = krt_pyframe_state(py, &held);
 	if (!state)
 		return 0;
-	safe = reads_of(held);
-	if (krt_likely(!safe))
+	if (held || !may_lose_state())
 		return walk(py, state, NULL, frame, max);
-	if (safe == &krt_pyreads_plain)
-		return walk(py, state, safe, frame, max);
-	reads_begin(safe);
-	n = walk(py, state, safe, frame, max);
-	reads_end(safe);
-	return n;
+	if (native_only(py, pc, n, room))
+		return 0;
+	return walk_safely(py, state, frame, max);
 }
 
 unsigned krt_pyframes_place(const struct krt_pyframe *frame, unsigned n, const uint64_t *pc,

@@ -22,10 +22,15 @@ struct krt_pyframe {
 
 /*
  * Fills frame[0..max), innermost first; returns how many.  Takes no GIL and
- * calls nothing of Python's that allocates, locks or runs code.  quiet: the
+ * calls nothing of Python's that allocates, locks or runs code.  pc[0..n) are
+ * the native frames, as krt_unwind() gave them when asked for room.  quiet: the
  * loader is not asked.
  */
-unsigned krt_pyframes(struct krt_pyframe *frame, unsigned max, bool quiet);
+unsigned krt_pyframes(struct krt_pyframe *frame, unsigned max, const uint64_t *pc, unsigned n,
+		      unsigned room, bool quiet);
+
+/* Is the calling thread one whose whole native stack krt_pyframes() wants to see? */
+bool krt_pyframes_whole(void);
 
 /* For a record: which of the native frames run which of these.  Returns how many were filled in. */
 unsigned krt_pyframes_place(const struct krt_pyframe *frame, unsigned n, const uint64_t *pc,

@@ -43,6 +43,7 @@ struct krt_python {
 	unsigned minor;
 	uintptr_t runtime;	  /* tells one from the other */
 	uintptr_t eval, eval_end; /* its loop */
+	uintptr_t libc, libc_end; /* where threads begin */
 	uintptr_t code_type, text_type, bytes_type;
 	void *(*this_thread)(
 		void); /* PyThreadState that the thread has, by a thread-local; NULL: none */

@@ -599,6 +599,7 @@ bool krt_intern_open(void)
 }
 
 #define STACK_MAX 64 /* frames of a kind */
+#define LEAF 8u
 
 /* The innermost Python frame alone, as a leaf has it. */
 static unsigned python_leaf(struct krt_pyframe *frame, unsigned n)
@@ -634,17 +635,20 @@ uint32_t krt_stack_id(bool quiet)
 	} s;
 	bool leaf = krt_opt.stacks == KRT_STACKS_leaf, was;
 	unsigned max = krt_opt.depth > STACK_MAX ? STACK_MAX : (unsigned)krt_opt.depth, n, python;
+	unsigned room = leaf && !krt_pyframes_whole() ? LEAF : max;
 	uint64_t hash, check;
 	uint32_t id;
 
 	if (krt_opt.stacks == KRT_STACKS_none)
 		return 0;
 	was = krt_unwind_quiet(quiet);
-	n = krt_unwind(s.pc, leaf ? 8 : max);
+	n = krt_unwind(s.pc, room);
 	krt_unwind_quiet(was);
-	python = krt_pyframes(s.python, leaf ? 8 : max, quiet);
-	if (leaf)
+	python = krt_pyframes(s.python, leaf ? LEAF : max, s.pc, n, room, quiet);
+	if (leaf) {
+		n = n < LEAF ? n : LEAF;
 		python = python_leaf(s.python, python);
+	}
 	if (!n && !python)
 		return 0;
 	hash = krt_hash(krt_modules_generation(), s.pc, n * sizeof *s.pc);

@@ -27,6 +27,9 @@ context = ctypes.c_void_p()
 cu.call("cuCtxGetCurrent", ctypes.byref(context))
 if sys.argv[2] == "main":
     run()
+elif sys.argv[2] == "foreign":
+    lib.cost_foreign.restype = ctypes.c_double
+    print("0:%.0f" % lib.cost_foreign(context))
 else:
     t = threading.Thread(target=run)
     t.start()

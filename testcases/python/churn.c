@@ -3,8 +3,11 @@
  * Calls the driver again and again, for ever: what a daemon thread of Python's is
  * in, without the GIL, while the interpreter shuts down and takes its state away.
  */
+#define _GNU_SOURCE
 #include "../../interposer/cuabi.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <time.h>
 
 void churn(CUdeviceptr p, CUstream s);
@@ -34,4 +37,39 @@ double cost(CUstream s)
 		best = ns < best ? ns : best;
 	}
 	return best;
+}
+
+struct foreign {
+	CUcontext ctx;
+	double ns;
+};
+
+/* As the threads of libraries: known to Python, without the GIL, and in none of its functions. */
+static void *foreign(void *arg)
+{
+	struct foreign *f = arg;
+	int (*ensure)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+	void *(*save)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyEval_SaveThread");
+	void (*restore)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "PyEval_RestoreThread");
+	void (*release)(int) = (void (*)(int))dlsym(RTLD_DEFAULT, "PyGILState_Release");
+	int state = ensure();
+	void *saved = save();
+	CUstream s;
+
+	if (!cuCtxSetCurrent(f->ctx) && !cuStreamCreate(&s, 1))
+		f->ns = cost(s);
+	restore(saved);
+	release(state);
+	return NULL;
+}
+
+double cost_foreign(CUcontext ctx);
+double cost_foreign(CUcontext ctx)
+{
+	struct foreign f = {.ctx = ctx};
+	pthread_t t;
+
+	if (!pthread_create(&t, NULL, foreign, &f))
+		pthread_join(t, NULL);
+	return f.ns;
 }
