@@ -333,8 +333,11 @@ int krt_suppressions_parse(struct krt_suppressions *s, const char *text, const c
 {
 	struct parser p = {.s = s, .today = today, .err = err, .errlen = errlen};
 	const char *file = krt_arena_strdup(s->arena, name);
+	static const char mark[] = "\xef\xbb\xbf"; /* that editors put before UTF-8 */
 	unsigned number = 0;
 
+	if (!strncmp(text, mark, sizeof(mark) - 1))
+		text += sizeof(mark) - 1;
 	while (*text) {
 		size_t n = strcspn(text, "\n"), len = n;
 		const char *from = text;
@@ -640,6 +643,22 @@ static void add_kernel(struct draft *d, const struct krt_operation *o, const cha
 	add(d, KEY_KERNEL, name, false);
 }
 
+/*
+ * Does a line with all names of an operation tell it from others of its program?  The
+ * outermost function of a stack (main, a script's <module>) is in the stacks of them all.
+ */
+static bool names_tell(const struct krt_operation *o)
+{
+	const struct krt_frame *site = krt_stack_site(&o->stack);
+
+	if (!o->api || o->kernel)
+		return true;
+	for (unsigned i = o->stack.depth; site && i > 0 && &o->stack.frame[i - 1] > site; i--)
+		if (krt_frame_kind(&o->stack.frame[i - 1]) == KRT_FRAME_USER)
+			return true;
+	return false;
+}
+
 char *krt_suppression_of(const struct krt_report *r, const bool *chosen, size_t i)
 {
 	const struct krt_finding *f = &r->finding[i];
@@ -652,7 +671,7 @@ char *krt_suppression_of(const struct krt_report *r, const bool *chosen, size_t 
 	snprintf(id, sizeof(id), "%016" PRIx64, f->fingerprint);
 	if (site)
 		krt_frame_function(site, name);
-	/* By names that last; a number only where these fit another finding too. */
+	/* By names that last; a number only where these fit another finding too, or any. */
 	add_site(&d, &f->current, NULL);
 	add_site(&d, &f->previous, name);
 	add_kernel(&d, &f->current, NULL);
@@ -660,7 +679,9 @@ char *krt_suppression_of(const struct krt_report *r, const bool *chosen, size_t 
 	add(&d, KEY_BUFFER, f->buffer.name, false);
 	if (width(&d, d.text))
 		add(&d, KEY_API, f->current.api, true);
-	if (width(&d, d.text))
+	if (!names_tell(&f->current) || !names_tell(&f->previous))
+		add(&d, KEY_FINGERPRINT, id, false);
+	else if (width(&d, d.text))
 		add(&d, KEY_FINGERPRINT, id, true);
 	return d.text;
 }

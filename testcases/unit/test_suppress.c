@@ -100,6 +100,7 @@ Test(suppress, what_fits)
 		"*:kv_",
 		"*:buffer=kv_*",
 		"*:buffer=^kv_cache$",
+		"\xef\xbb\xbf*:func=^net::forward$",
 		"*:func=^loader.upload$",
 		"*:stream=compute",
 		"*:stream=copy",
@@ -329,6 +330,32 @@ Test(suppress, lines_for_findings_are_exact)
 	krt_report_destroy(r);
 	r = sample_report();
 	lines_are_exact(r);
+	krt_report_destroy(r);
+}
+
+/* All of a program has main() in its stacks, and all of a script its <module>. */
+Test(suppress, a_line_is_for_no_finding_to_come)
+{
+	struct krt_report *r = krt_report_new();
+	struct krt_finding later = race();
+	const bool chosen[1] = {true};
+	char *line;
+
+	later.fingerprint = 1;
+	later.current.kernel = later.buffer.name = NULL;
+	later.current.stack = (struct krt_stack){.depth = 1, .frame = forward_frames + 2};
+	*krt_report_add_finding(r) = later;
+	later.fingerprint = 2;
+	later.current.stack = (struct krt_stack)STACK(forward_frames);
+	line = krt_suppression_of(r, chosen, 0);
+	cr_expect_str_eq(line, "KRT-RACE-RAW:func=^main$,func=^loader.upload$,"
+			       "fingerprint=^0000000000000001$");
+	cr_expect_not(fits(line, &later));
+	free(line);
+	r->finding[0].current.stack.depth = r->finding[0].previous.stack.depth = 0;
+	line = krt_suppression_of(r, chosen, 0);
+	cr_expect_not(fits(line, &later), "%s", line);
+	free(line);
 	krt_report_destroy(r);
 }
 
