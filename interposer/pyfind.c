@@ -81,6 +81,7 @@ static struct krt_python *_Atomic chosen; /* one that looked sound */
 static _Atomic bool candidates;		  /* found[] has some, none of them chosen yet */
 static _Atomic unsigned looked;		  /* krt_modules_changes() when found[] was made */
 static bool told, refused;		  /* the notice, an interpreter; under the lock */
+
 static uintptr_t variable(const struct krt_object *first, const struct krt_object *o,
 			  const char *name)
 {
@@ -114,8 +115,8 @@ static uint32_t parse_version(const char *s)
 }
 
 /*
- * 3.13 describes itself, for debuggers, at the beginning of its runtime.  Where
- * that differs from the table it counts, and the build is an odd one.
+ * 3.13 describes itself, for debuggers, at the beginning of its runtime: that
+ * counts, and says of a build without GIL that it is one.
  */
 static bool own_words(struct krt_python *py)
 {
