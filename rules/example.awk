@@ -6,7 +6,7 @@
 # program; file: its name.
 function put(which, line)
 {
-	gsub(/\\/, "\\\\", line)
+	gsub(/\\/, "\\\\\\\\", line)
 	gsub(/"/, "\\\"", line)
 	text[which] = text[which] sprintf("\t\"%s\\n\" \\\n", line)
 }

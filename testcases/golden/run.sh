@@ -3,7 +3,8 @@
 #
 # What krtsan prints about the example of every rule, word for word: a change of
 # wording shows as a difference.  run.sh BUILD [--update]: testcases/golden/RULE.txt
-# is what testcases/explain/RULE printed, without what differs from run to run.
+# is what testcases/explain/RULE printed, without what differs from run to run.  The
+# example that `krtsan explain` prints has to be that program's own lines.
 # One line a rule, `ok` or `not ok` and the difference; the last line is
 # `N passed, N failed`.
 set -u
@@ -40,7 +41,13 @@ for source in testcases/explain/*.c; do
 	fi
 	same "$work/text" >"$work/same"
 	[ -z "$update" ] || cp "$work/same" "$golden"
-	if ! grep -q "SUMMARY: krtsan: [a-z]* $rule " "$work/same"; then
+	expand "$source" | sed 's/^        //' >"$work/source"
+	if "$build/krtsan" explain "$rule" | sed -n '/^Bad:/,$p' | sed -n 's/^    //p' |
+			grep -vxFf "$work/source" >"$work/other" || [ ! -s "$work/source" ]; then
+		failed=$((failed + 1))
+		echo "not ok $rule: explain prints what is not in the program"
+		sed 's/^/  /' "$work/other"
+	elif ! grep -q "SUMMARY: krtsan: [a-z]* $rule " "$work/same"; then
 		failed=$((failed + 1))
 		echo "not ok $rule: no such finding"
 	elif ! diff -u "$golden" "$work/same" >"$work/diff"; then
