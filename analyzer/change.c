@@ -12,6 +12,8 @@ struct krt_acting {
 	uint64_t recorded;	   /* the call that it was made behind */
 	unsigned from;		   /* and the number of its stream */
 	struct krt_stamp waiter;   /* the last operation that waited for it */
+	uint64_t waited;	   /* the record that the host waited for last, 0: none */
+	uint64_t thread;	   /* in which thread */
 	bool cycle, streams;	   /* streams: of several */
 };
 
@@ -39,14 +41,22 @@ static bool is_site(struct krt_engine *e, const struct krt_call_site *s, const s
 	return s->stack || (stream ? stream->number : 0) == s->stream;
 }
 
+static uint64_t thread_of(const struct krt_engine *e, const struct krt_call *c)
+{
+	return c->lane < e->lanes ? e->lane[c->lane].thread : 0;
+}
+
 void krt_change_before_call(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_acting *a = acting(e);
 
 	for (unsigned i = 0; a && i < e->cfg.nchanges; i++)
 		if (a[i].c->kind == KRT_CHANGE_HOST_WAIT && a[i].snap &&
-		    is_site(e, &a[i].c->before, c, NULL))
+		    is_site(e, &a[i].c->before, c, NULL)) {
 			krt_order_host_join(e->order, a[i].snap, KRT_IN_BOTH);
+			a[i].waited = a[i].recorded;
+			a[i].thread = thread_of(e, c);
+		}
 }
 
 void krt_change_before(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s)
@@ -93,19 +103,26 @@ void krt_change_behind(struct krt_engine *e, const struct krt_call *c, struct kr
 }
 
 /*
- * The stream waits (since call `seq`) for something that has just been released
+ * The stream waits (since call `seq`) for something that call c has just released
  * behind `snap`.  What was recorded on it in the meantime is not over before that:
- * if the release comes behind an operation that waits for the record, all stand still.
+ * if the release comes behind an operation that waits for the record, or its thread
+ * waited for the record before, all stand still.
  */
-void krt_change_released(struct krt_engine *e, const struct krt_stream_info *waiting, uint64_t seq,
+void krt_change_released(struct krt_engine *e, const struct krt_call *c,
+			 const struct krt_stream_info *waiting, uint64_t seq,
 			 const struct krt_snapshot *snap)
 {
 	struct krt_acting *a = acting(e);
 
-	for (unsigned i = 0; a && i < e->cfg.nchanges; i++)
-		if (a[i].waiter.domain && a[i].from == waiting->number && a[i].recorded > seq &&
+	for (unsigned i = 0; a && i < e->cfg.nchanges; i++) {
+		if (a[i].from != waiting->number)
+			continue;
+		if (a[i].waiter.domain && a[i].recorded > seq &&
 		    krt_snapshot_has(snap, KRT_VIEW_DOC, a[i].waiter))
 			a[i].cycle = true;
+		if (a[i].waited > seq && a[i].thread == thread_of(e, c))
+			a[i].cycle = true;
+	}
 }
 
 void krt_change_end(struct krt_engine *e)

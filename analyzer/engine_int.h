@@ -665,8 +665,9 @@ void krt_change_before_call(struct krt_engine *e, const struct krt_call *c);
 void krt_change_before(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s);
 void krt_change_behind(struct krt_engine *e, const struct krt_call *c, struct krt_stream_info *s,
 		       struct krt_stamp op);
-/* The wait of a stream, enqueued by call seq, is met by what comes behind snap. */
-void krt_change_released(struct krt_engine *e, const struct krt_stream_info *waiting, uint64_t seq,
+/* The wait of a stream, enqueued by call seq, is met by what call c releases behind snap. */
+void krt_change_released(struct krt_engine *e, const struct krt_call *c,
+			 const struct krt_stream_info *waiting, uint64_t seq,
 			 const struct krt_snapshot *snap);
 void krt_change_end(struct krt_engine *e); /* the process ends */
 /* Did the site make this node? */

@@ -555,7 +555,7 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 		}
 		if (snap) {
 			if (e->cfg.nchanges)
-				krt_change_released(e, w->stream, w->seq, snap);
+				krt_change_released(e, c, w->stream, w->seq, snap);
 			krt_order_wait(e->order, w->stream->domain, snap, KRT_IN_BOTH);
 			krt_timeline_edge(e, c, KRT_TLE_VALUE, c->rec->t0, w->seq, KRT_IN_BOTH);
 			krt_waits_note(&w->stream->waits, s->domain, w->seq, c->rec->t0);

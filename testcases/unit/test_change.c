@@ -280,13 +280,15 @@ static void handshake(struct world *w)
 	call(w, cuStreamWriteValue32_v2, S2, DEV + 0x10000, 5ull, 0ull);
 }
 
+static bool host_waits; /* and not a stream */
+
 static bool waits_for_itself(void (*program)(struct world *w))
 {
 	struct world w;
 	bool cycle;
 
 	change[0] = (struct krt_change){
-		.kind = KRT_CHANGE_WAIT,
+		.kind = host_waits ? KRT_CHANGE_HOST_WAIT : KRT_CHANGE_WAIT,
 		.after = {.stack = 1, .any_api = true},
 		.before = {.stack = 2, .any_api = true},
 	};
@@ -318,6 +320,37 @@ static void handshake_before(struct world *w)
 Test(change, no_cycle_where_it_is_written_before)
 {
 	cr_assert(!waits_for_itself(handshake_before));
+}
+
+/* The host would wait for S1 before it has the value written that S1 waits for. */
+static void handshake_host(struct world *w)
+{
+	call(w, cuStreamWaitValue32_v2, S1, DEV + 0x10000, 5ull, 0ull);
+	at(w, 1);
+	set(w, DEV, N, S1);
+	at(w, 2);
+	call(w, cuMemFree_v2, DEV);
+	at(w, 0);
+	call(w, cuStreamWriteValue32_v2, S2, DEV + 0x10000, 5ull, 0ull);
+}
+
+/* The value is written before that. */
+static void handshake_host_after(struct world *w)
+{
+	call(w, cuStreamWaitValue32_v2, S1, DEV + 0x10000, 5ull, 0ull);
+	at(w, 1);
+	set(w, DEV, N, S1);
+	at(w, 0);
+	call(w, cuStreamWriteValue32_v2, S2, DEV + 0x10000, 5ull, 0ull);
+	at(w, 2);
+	call(w, cuMemFree_v2, DEV);
+}
+
+Test(change, cycle_by_a_wait_of_the_host)
+{
+	host_waits = true;
+	cr_assert(waits_for_itself(handshake_host));
+	cr_assert(!waits_for_itself(handshake_host_after));
 }
 
 /* --- graphs --------------------------------------------------------------------------------------
