@@ -578,12 +578,32 @@ static long width(const struct draft *d, const char *text)
 	return n;
 }
 
+/* A reader's word for bytes that are no UTF-8: they may be any. */
+static size_t no_utf8(const char *c)
+{
+	return strncmp(c, "\xef\xbf\xbd", 3) ? 0 : 3;
+}
+
+static void put_value(FILE *out, const char *c, bool quotes)
+{
+	while (*c) {
+		size_t n = no_utf8(c);
+
+		if (n)
+			fputc('*', out);
+		else
+			fprintf(out, "%s%c", quotes && (*c == '"' || *c == '\\') ? "\\" : "", *c);
+		c += n ? n : 1;
+	}
+}
+
 /* key=^value$, in quotes, where a line can say it. */
 static char *term_text(const struct draft *d, enum key key, const char *value)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *out;
+	bool quotes;
 
 	for (const char *c = value; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
@@ -592,14 +612,10 @@ static char *term_text(const struct draft *d, enum key key, const char *value)
 	if (!out)
 		return NULL;
 	fprintf(out, "%s%c%s=", d->text, strchr(d->text, '=') ? ',' : ':', key_text[key]);
-	if (strpbrk(value, "\",#") || isblank((unsigned char)*value)) {
-		fputs("\"^", out);
-		for (const char *c = value; *c; c++)
-			fprintf(out, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
-		fputs("$\"", out);
-	} else {
-		fprintf(out, "^%s$", value);
-	}
+	quotes = strpbrk(value, "\",#") || isblank((unsigned char)*value);
+	fputs(quotes ? "\"^" : "^", out);
+	put_value(out, value, quotes);
+	fputs(quotes ? "$\"" : "$", out);
 	if (fclose(out)) {
 		free(text);
 		return NULL;

@@ -359,6 +359,25 @@ Test(suppress, a_line_is_for_no_finding_to_come)
 	krt_report_destroy(r);
 }
 
+/* JSON has U+FFFD for what is no UTF-8: the line fits the name as it was. */
+Test(suppress, names_that_are_no_text)
+{
+	struct krt_report *r = krt_report_new();
+	struct krt_finding f = race();
+	const bool chosen[1] = {true};
+	char *line;
+
+	f.buffer.name = "a\xef\xbf\xbd, \xef\xbf\xbd\\z";
+	*krt_report_add_finding(r) = f;
+	line = krt_suppression_of(r, chosen, 0);
+	f.buffer.name = "a\xc3, \xff\xfe\\z";
+	cr_expect(fits(line, &f), "%s", line);
+	f.buffer.name = "b\xc3, \xff\xfe\\z";
+	cr_expect_not(fits(line, &f), "%s", line);
+	free(line);
+	krt_report_destroy(r);
+}
+
 /* --- baselines --------------------------------------------------------------------- */
 
 Test(baseline, new_known_absent)
