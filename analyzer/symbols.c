@@ -357,6 +357,46 @@ static const char *function_name(struct krt_arena *a, Dwarf_Die *die)
 	return readable(a, dwarf_diename(die));
 }
 
+#define NESTED_MAX 64
+
+/* Can code be described in it, though it has none of its own? */
+static bool holds_functions(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * The concrete scopes around pc below die, outermost first; returns how many.  By the tree of
+ * the code's own unit, not by dwarf_getscopes: that stops where what is inlined was described
+ * in another unit, as with link-time optimisation.
+ */
+static unsigned scopes_at(Dwarf_Die *die, Dwarf_Addr pc, Dwarf_Die *out, unsigned room)
+{
+	Dwarf_Die child;
+	unsigned n;
+
+	if (!room || dwarf_child(die, &child))
+		return 0;
+	do {
+		out[0] = child;
+		if (dwarf_haspc(&child, pc) > 0)
+			return 1 + scopes_at(&child, pc, out + 1, room - 1);
+		n = holds_functions(&child) ? scopes_at(&child, pc, out, room) : 0;
+		if (n)
+			return n;
+	} while (!dwarf_siblingof(&child, &child));
+	return 0;
+}
+
 /*
  * The frames of one address, innermost first: inlined calls, then the function.
  * Returns how many were filled, at least 1.
@@ -370,10 +410,10 @@ static unsigned resolve(struct krt_symbols *s, struct file *f, uint64_t offset,
 	GElf_Sym sym;
 	Dwarf_Addr addr, dwbias;
 	Dwfl_Line *l;
-	Dwarf_Die *cu, *scopes = NULL;
+	Dwarf_Die *cu, chain[NESTED_MAX];
 	const char *name, *dir = NULL;
-	unsigned n = 1;
-	int nscopes, lineno = 0;
+	unsigned n = 1, depth;
+	int lineno = 0;
 
 	if (!mod)
 		return 1;
@@ -394,14 +434,8 @@ static unsigned resolve(struct krt_symbols *s, struct file *f, uint64_t offset,
 		out[0].file = source(a, dir, file);
 		out[0].line = lineno > 0 ? (unsigned)lineno : 0;
 	}
-	nscopes = dwarf_getscopes(cu, addr - dwbias, &scopes);
-	if (nscopes <= 0)
-		return 1;
-	/* The scopes around the innermost concrete one, abstract origins resolved. */
-	Dwarf_Die *chain = NULL;
-	int nchain = dwarf_getscopes_die(&scopes[0], &chain);
-
-	for (int i = 0; i < nchain && n < INLINE_MAX; i++) {
+	depth = scopes_at(cu, addr - dwbias, chain, NESTED_MAX);
+	for (unsigned i = depth; i-- > 0 && n < INLINE_MAX;) {
 		int tag = dwarf_tag(&chain[i]);
 		Dwarf_Attribute attr;
 		Dwarf_Files *files;
@@ -430,8 +464,6 @@ static unsigned resolve(struct krt_symbols *s, struct file *f, uint64_t offset,
 			out[n].file = source(a, dir, dwarf_filesrc(files, v, NULL, NULL));
 		n++;
 	}
-	free(chain);
-	free(scopes);
 	return n;
 }
 

@@ -35,7 +35,7 @@ def compile_all(where, source=here, flags=("-g", "-O0"), link=()):
     os.makedirs(where)
     common = [*flags, "-fPIC", "-Wl,--build-id", "-I" + os.path.join(top, "interposer"), "-I" + source]
     cuda = ["-L" + os.path.join(build, "sim"), "-l:libcuda.so.1"]
-    plain = [f for f in common if f != "-g"]
+    plain = [f for f in common if f not in ("-g", "-flto")]
     sh("gcc", *plain, "-c", "-o", where + "/cudart.o", source + "/cudart.c")
     sh("g++", *common, "-shared", "-o", where + "/libfetch.so", source + "/fetch.cc", where + "/cudart.o", *cuda)
     sh("gcc", *common, "-shared", "-o", where + "/plugin.so", source + "/plugin.c", *cuda)
@@ -165,6 +165,52 @@ def _():
     want(len(bare) == 3 and not any(f["file"] for f in bare), "lines of the code beside it:", bare)
     want(r.frames("previous")[0]["pc"] == r.frames("previous")[1]["pc"], "one address")
     want(r.functions("current")[0].startswith("store::ring<char, 4096>::pop"), r.functions("current"))
+
+
+def job(flags):
+    """The program of several units, all at once."""
+    where = work + "/job" + "".join(flags)
+    os.makedirs(where)
+    sh("gcc", "-g", *flags, "-I" + os.path.join(top, "interposer"), "-o", where + "/app",
+       *(os.path.join(here, unit) for unit in ("job_main.c", "job_begin.c", "job_end.c")),
+       "-L" + os.path.join(build, "sim"), "-l:libcuda.so.1")
+    return Run(where)
+
+
+def link_time():
+    """Can the compiler optimise when it links?"""
+    p = subprocess.run(["gcc", "-flto", "-shared", "-xc", "-", "-o", work + "/link_time.so"], input=b"",
+                       capture_output=True)
+    return not p.returncode
+
+
+@check("inlined within and across units: the same callers, the same id, however it is built")
+def _():
+    lto = [(), ("-flto",)] if link_time() else [()]
+    if len(lto) == 1:
+        print("# skipped: -flto, which this compiler lacks")
+    ids = set()
+    for level in ("-O0", "-Og", "-O1", "-O2", "-O3"):
+        for extra in lto:
+            r = job((level, *extra))
+            for side, first, unit, call in (("current", "take", "job_end", "cuMemcpyDtoHAsync"),
+                                            ("previous", "put", "job_begin", "cuMemcpyHtoDAsync")):
+                got = [(f["function"], os.path.basename(f["file"] or ""), f["line"]) for f in r.frames(side)[:4]]
+                unit_c = unit + ".c"
+                want(got == [(first, unit_c, line_of(unit_c, call)), (unit, unit_c, line_of(unit_c, f"\t{first}(")),
+                             ("run", "job_main.c", line_of("job_main.c", f"\t{unit}(")),
+                             ("main", "job_main.c", line_of("job_main.c", "\trun("))], level, *extra, side, got)
+            ids.add(r.id)
+    want(len(ids) == 1, ids)
+
+
+@check("inlined by the linker, C++")
+def _():
+    if not link_time():
+        return print("# skipped: no -flto")
+    r = Run(compile_all(work + "/link-time", flags=("-g", "-O2", "-flto")))
+    all_named(r)
+    want(r.functions("previous")[:2] == ["stage", "upload"], r.functions("previous"))
 
 
 @check("code without debug information has no lines")
