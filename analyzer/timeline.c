@@ -58,6 +58,8 @@ struct krt_timeline_store {
 	uint32_t nedges, edges_cap;
 	struct tl_lane *lane;
 	uint32_t nlanes, lanes_cap;
+	uint32_t *open; /* lanes of streams but those that are over (over()) */
+	uint32_t nopen, open_cap;
 	struct tl_name *names;
 	struct {
 		krt_context ctx;
@@ -213,15 +215,24 @@ static uint32_t stream_lane(struct krt_engine *e, struct krt_stream_info *s)
 {
 	uint32_t at = lane_new(e, &s->timeline);
 
-	if (at != KRT_TL_NONE && !e->timeline->lane[at].stream) {
-		e->timeline->lane[at].stream = s;
-		s->refs++;
-		for (unsigned i = 0; i < e->timeline->nwaits; i++)
-			if (e->timeline->wait[i].ctx == s->ctx->id)
-				pend(e->timeline, &e->timeline->lane[at],
-				     &e->timeline->wait[i].edge);
-	}
+	struct krt_timeline_store *t = e->timeline;
+
+	if (at == KRT_TL_NONE || t->lane[at].stream)
+		return at;
+	t->lane[at].stream = s;
+	s->refs++;
+	for (unsigned i = 0; i < t->nwaits; i++)
+		if (t->wait[i].ctx == s->ctx->id)
+			pend(t, &t->lane[at], &t->wait[i].edge);
+	if (krt_heap_grow(&e->heap, &t->open, &t->open_cap, t->nopen, sizeof(*t->open)))
+		t->open[t->nopen++] = at;
 	return at;
+}
+
+/* It has ended and the host has waited for all of it: no order with it is worth an edge more. */
+static bool over(const struct tl_lane *l)
+{
+	return l->stream->ended && l->told[KRT_VIEW_DOC] >= l->last;
 }
 
 static uint32_t thread_lane(struct krt_engine *e, const struct krt_call *c)
@@ -316,16 +327,15 @@ void krt_timeline_host(struct krt_engine *e, const struct krt_call *c, enum krt_
 		       const struct krt_stream_info *s, const struct krt_context_info *ctx)
 {
 	struct krt_timeline_store *t = e->timeline;
+	uint32_t open = 0;
 
 	if (!t)
 		return;
-	for (uint32_t i = 0; i < t->nlanes; i++) {
-		struct tl_lane *l = &t->lane[i];
+	for (uint32_t i = 0; i < t->nopen; i++) {
+		struct tl_lane *l = &t->lane[t->open[i]];
 		const struct krt_stream_info *x = l->stream;
 		unsigned views;
 
-		if (!x)
-			continue;
 		views = krt_sem_views(sem, KRT_EDGE_ALL);
 		if (ctx && x->ctx->device == ctx->device)
 			views |= krt_sem_views(sem, KRT_EDGE_DEVICE);
@@ -342,7 +352,10 @@ void krt_timeline_host(struct krt_engine *e, const struct krt_call *c, enum krt_
 			t->op[t->row - 1].flags |= KRT_TLF_STAGED;
 		/* what ended is joined with its context, and told once */
 		lane_to_host(e, c, l, views, x == s && c->op == KRT_OP_STREAM_SYNC);
+		if (!over(l))
+			t->open[open++] = t->open[i];
 	}
+	t->nopen = open;
 }
 
 void krt_timeline_context(struct krt_engine *e, const struct krt_call *c,
@@ -358,10 +371,10 @@ void krt_timeline_context(struct krt_engine *e, const struct krt_call *c,
 
 	if (!t || !from)
 		return;
-	for (uint32_t i = 0; i < t->nlanes; i++) {
-		struct tl_lane *l = &t->lane[i];
+	for (uint32_t i = 0; i < t->nopen; i++) {
+		struct tl_lane *l = &t->lane[t->open[i]];
 
-		if (!l->stream || l->stream->ctx->id != ctx->id || l->last == c->rec->t0)
+		if (l->stream->ctx->id != ctx->id || l->last == c->rec->t0)
 			continue;
 		if (after)
 			pend(t, l, &x);
@@ -387,10 +400,10 @@ static void barriers(struct krt_engine *e, const struct krt_call *c, struct tl_l
 
 	if (s->kind == KRT_STREAM_LEGACY && l->seen != t->blocking) {
 		l->seen = t->blocking;
-		for (uint32_t i = 0; i < t->nlanes; i++) {
-			struct tl_lane *b = &t->lane[i];
+		for (uint32_t i = 0; i < t->nopen; i++) {
+			struct tl_lane *b = &t->lane[t->open[i]];
 
-			if (!b->stream || b->stream->kind != KRT_STREAM_BLOCKING ||
+			if (b->stream->kind != KRT_STREAM_BLOCKING ||
 			    b->stream->ctx->id != s->ctx->id || b->last <= b->given)
 				continue;
 			krt_timeline_edge(e, c, KRT_TLE_LEGACY, b->last, c->rec->t0, KRT_IN_BOTH);
@@ -519,7 +532,8 @@ static void mark_around(const struct krt_timeline_store *t, uint8_t *keep, uint6
 static void lanes_drop(struct krt_engine *e)
 {
 	struct krt_timeline_store *t = e->timeline;
-	uint32_t n = 0, *place = krt_heap_alloc(&e->heap, (t->nlanes + 1) * sizeof(*place));
+	uint32_t *place = krt_heap_alloc(&e->heap, (t->nlanes + 1) * sizeof(*place));
+	uint32_t n = 0, open = 0;
 
 	if (!place)
 		return;
@@ -533,6 +547,10 @@ static void lanes_drop(struct krt_engine *e)
 		if (t->op[i].stream != KRT_TL_NONE)
 			t->lane[t->op[i].stream].keep = true;
 	}
+	for (uint32_t i = 0; i < t->nopen; i++)
+		if (t->lane[t->open[i]].keep)
+			t->open[open++] = t->open[i];
+	t->nopen = open;
 	for (uint32_t i = 0; i < t->nlanes; i++) {
 		struct tl_lane *l = &t->lane[i];
 
@@ -544,6 +562,8 @@ static void lanes_drop(struct krt_engine *e)
 		else if (l->stream)
 			krt_stream_unref(&e->obj, l->stream);
 	}
+	for (uint32_t i = 0; i < t->nopen; i++)
+		t->open[i] = place[t->open[i]];
 	for (uint32_t i = 0; i < e->lanes; i++)
 		if (e->lane[i].timeline)
 			e->lane[i].timeline = place[e->lane[i].timeline - 1] + 1;
@@ -791,6 +811,7 @@ void krt_timeline_free(struct krt_engine *e)
 		if (t->lane[i].stream)
 			krt_stream_unref(&e->obj, t->lane[i].stream);
 	krt_heap_free(heap, t->lane, t->lanes_cap * sizeof(*t->lane));
+	krt_heap_free(heap, t->open, t->open_cap * sizeof(*t->open));
 	krt_heap_free(heap, t->edge, t->edges_cap * sizeof(*t->edge));
 	krt_heap_free(heap, t->op, t->cap * sizeof(*t->op));
 	krt_heap_free(heap, t->slot, t->slots * sizeof(*t->slot));

@@ -426,6 +426,38 @@ static void whole_program(struct world *w)
 	}
 }
 
+/* Thousands of streams that come and go would make each sync slower than the one before. */
+Test(timeline, no_edges_from_streams_that_are_over)
+{
+	uint64_t waited, open, rec, all;
+	const struct krt_timeline *t;
+	struct world w;
+
+	world_open(&w, &kept);
+	stream(&w, S1, 1);
+	stream(&w, S2, 1);
+	event(&w, EV);
+	alloc(&w, DEV, 4096);
+	waited = w.ticket;
+	set(&w, DEV, 64, S1);
+	sync_stream(&w, S1);
+	call(&w, cuStreamDestroy_v2, A(S1));
+	open = w.ticket;
+	set(&w, DEV, 64, S2);
+	call(&w, cuStreamDestroy_v2, A(S2));
+	stream(&w, S1, 1);
+	sync_stream(&w, S1);
+	rec = w.ticket;
+	call(&w, cuCtxRecordEvent, A(w.ctx), A(EV));
+	all = w.ticket;
+	sync_ctx(&w);
+	t = timeline_of(&w);
+	cr_assert_null(edge(t, waited, rec), "the host had waited for it");
+	cr_assert(edge(t, open, rec) && edge(t, open, rec)->kind == KRT_TLE_CONTEXT);
+	cr_assert(edge(t, open, all), "it ended, and nobody waited for it before");
+	done(&w);
+}
+
 Test(timeline, any_allocation_may_fail)
 {
 	struct krt_engine_config c = kept;
