@@ -282,6 +282,10 @@ static int add_term(const struct parser *p, enum key key, const char *value)
 
 static int parse_terms(struct parser *p, const char *s)
 {
+#define X(name, text) ", " text
+	static const char known[] = KEYS(X);
+#undef X
+
 	for (bool first = true;; first = false) {
 		enum key key = KEY_PLAIN;
 		size_t n;
@@ -291,11 +295,9 @@ static int parse_terms(struct parser *p, const char *s)
 		n = key_at(s, &key);
 		if (n && key == NR_KEYS)
 			return bad(p,
-				   "%.*s: unknown key; known are func, file, module, kernel, "
-				   "buffer, stream, "
-				   "api, nvtx, fingerprint, reason, expires (quote what is part of "
-				   "a pattern)",
-				   (int)n - 1, s);
+				   "%.*s: unknown key; known are%s (quote what is part of a "
+				   "pattern)",
+				   (int)n - 1, s, known + 1);
 		if (!n && !first)
 			return bad(p, "%.40s: wants KEY=PATTERN", s);
 		s += n;
