@@ -58,6 +58,8 @@ static void fail(const struct node *n, const char *fmt, ...)
 	if (in->failed)
 		return;
 	in->failed = true;
+	if (in->errlen)
+		*in->err = 0;
 	f = in->errlen ? fmemopen(in->err, in->errlen, "w") : NULL;
 	if (!f)
 		return;
