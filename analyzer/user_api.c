@@ -6,11 +6,9 @@
 
 #include <string.h>
 
-static const char *base_name(const char *path)
+static const char *module_name(const struct krt_frame *f)
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-
-	return slash ? slash + 1 : path ? path : "";
+	return f->module ? krt_base_name(f->module) : "";
 }
 
 static bool begins(const char *s, const char *with)
@@ -20,7 +18,7 @@ static bool begins(const char *s, const char *with)
 
 static bool of_torch(const struct krt_frame *f)
 {
-	const char *module = base_name(f->module);
+	const char *module = module_name(f);
 
 	if (f->python)
 		return f->file && strstr(f->file, "/torch/");
@@ -34,7 +32,7 @@ static bool of_runtime(const struct krt_frame *f)
 
 	if (f->python)
 		return false;
-	if (begins(base_name(f->module), "libcudart"))
+	if (begins(module_name(f), "libcudart"))
 		return true;
 	krt_frame_function(f, function);
 	return begins(function, "libcudart_static_") || begins(function, "cudart::") ||
@@ -81,7 +79,7 @@ static const char *place(const struct krt_stack *s, struct krt_arena *a)
 
 	if (!f || !f->file || !f->line)
 		return NULL;
-	return krt_arena_printf(a, "%.100s:%u", base_name(f->file), f->line);
+	return krt_arena_printf(a, "%.100s:%u", krt_base_name(f->file), f->line);
 }
 
 void krt_user_fix(struct krt_finding *f, const struct krt_user_process *p, struct krt_arena *a)
