@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
-#include "../reports/report.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -101,9 +100,7 @@ static int prepare(struct krt_options *o, const char *dir)
 	for (unsigned i = 0; i < sizeof(reports) / sizeof(*reports); i++) {
 		const char *format = reports[i][0], *file = reports[i][1];
 
-		if (forget(dir, file))
-			return KRT_EXIT_FAILED;
-		if (krt_format_by_name(format, strlen(format)) && add_report(o, format, dir, file))
+		if (forget(dir, file) || add_report(o, format, dir, file))
 			return KRT_EXIT_FAILED;
 	}
 	return 0;

@@ -19,7 +19,7 @@ static const struct krt_flag flags[] = {
 	{"json", NULL, "as JSON", &as_json},
 	{NULL},
 };
-static const char *const obeyed[] = {"fail_on", "exitcode", "show", "source_root", NULL};
+static const char *const obeyed[] = {"fail_on", "exitcode", NULL};
 static const struct krt_usage usage = {
 	.command = "diff",
 	.args = "[options] OLD.json NEW.json",
