@@ -97,9 +97,7 @@ static void as_text(const struct krt_finding *f, enum change c)
 			 *function ? " in " : "", function);
 	else
 		snprintf(line, sizeof(line), "%s%s", *function ? " in " : "", function);
-	for (char *s = line; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = '?';
+	krt_make_printable(line);
 	printf("%-10s %-7s %-24s [id %016" PRIx64 "]%s\n", change_text[c], krt_level_name(f->level),
 	       krt_rules[f->rule].id, f->fingerprint, line);
 }

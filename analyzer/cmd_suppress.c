@@ -44,10 +44,13 @@ static size_t choose(const struct krt_report *r, const char *id, bool *chosen)
 static void comment(const struct krt_finding *f)
 {
 	const char *s = f->message ? f->message : krt_rules[f->rule].title;
+	unsigned n;
 
 	fputs("# ", stdout);
-	for (; *s; s++)
-		fputc((unsigned char)*s < 0x20 || *s == 0x7f ? ' ' : *s, stdout);
+	for (; *s; s += n ? n : 1) {
+		n = krt_printable_length(s);
+		printf("%.*s", n ? (int)n : 1, n ? s : " ");
+	}
 	fputc('\n', stdout);
 }
 

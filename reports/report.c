@@ -144,3 +144,25 @@ unsigned krt_utf8_length(const char *s)
 		return 0;
 	return n;
 }
+
+unsigned krt_printable_length(const char *s)
+{
+	unsigned char c = (unsigned char)*s;
+	unsigned n = krt_utf8_length(s);
+
+	if (n == 1)
+		return c >= 0x20 && c != 0x7f;
+	/* U+0080..U+009F are control characters too */
+	return n == 2 && c == 0xc2 && (unsigned char)s[1] < 0xa0 ? 0 : n;
+}
+
+void krt_make_printable(char *s)
+{
+	unsigned n;
+
+	for (; *s; s += n ? n : 1) {
+		n = krt_printable_length(s);
+		if (!n)
+			*s = '?';
+	}
+}

@@ -93,5 +93,9 @@ const char *krt_source_path(const char *file, const char *root);
 uint64_t krt_fingerprint(const struct krt_finding *f);
 /* Length of the UTF-8 character at s (1 to 4), 0 if it is none. */
 unsigned krt_utf8_length(const char *s);
+/* The same, and 0 also for a control character: untrusted text is not to steer a terminal. */
+unsigned krt_printable_length(const char *s);
+/* Puts ? in the place of each byte of what is not printable. */
+void krt_make_printable(char *s);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "report_read.h"
+#include "report.h"
 #include "../rules/timeline.h"
 
 #include <errno.h>
@@ -729,18 +730,6 @@ static void whole(const struct node *root)
 	}
 }
 
-/* What a damaged file holds goes to a terminal in messages. */
-static void harmless(char *s)
-{
-	for (; *s; s++) {
-		unsigned char c = (unsigned char)*s;
-
-		/* U+0080..U+009F are control characters too */
-		if (c < 0x20 || c == 0x7f || (c == 0xc2 && (s[1] & 0xe0) == 0x80))
-			*s = '?';
-	}
-}
-
 static struct krt_report *decode(json_t *v, const json_error_t *e, const char *name, char *err,
 				 size_t errlen)
 {
@@ -749,7 +738,7 @@ static struct krt_report *decode(json_t *v, const json_error_t *e, const char *n
 
 	if (!v) {
 		snprintf(err, errlen, "report: %s:%d:%d: %s", name, e->line, e->column, e->text);
-		harmless(err);
+		krt_make_printable(err); /* a damaged file's own words */
 		return NULL;
 	}
 	in.r = krt_report_new();
@@ -760,7 +749,7 @@ static struct krt_report *decode(json_t *v, const json_error_t *e, const char *n
 	json_decref(v);
 	if (in.failed) {
 		krt_report_destroy(in.r);
-		harmless(err);
+		krt_make_printable(err);
 		return NULL;
 	}
 	return in.r;

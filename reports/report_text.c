@@ -80,13 +80,10 @@ static void plain(struct text *t, const char *s)
 	const char *end = s + strlen(s);
 
 	while (s < end) {
-		unsigned n = krt_utf8_length(s);
-		unsigned char c = (unsigned char)*s;
+		unsigned n = krt_printable_length(s);
 
-		/* U+0080..U+009F are control characters too */
-		if (!n || (n == 1 && (c < 0x20 || c == 0x7f)) ||
-		    (n == 2 && c == 0xc2 && (s[1] & 0xff) < 0xa0)) {
-			say(t, "\\x%02x", c);
+		if (!n) {
+			say(t, "\\x%02x", (unsigned char)*s);
 			s++;
 		} else {
 			put(t, s, n);

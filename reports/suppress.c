@@ -607,8 +607,8 @@ static char *term_text(const struct draft *d, enum key key, const char *value)
 	FILE *out;
 	bool quotes;
 
-	for (const char *c = value; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+	for (const char *c = value; *c; c += krt_printable_length(c))
+		if (!krt_printable_length(c))
 			return NULL;
 	out = open_memstream(&text, &len);
 	if (!out)

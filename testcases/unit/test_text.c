@@ -383,3 +383,11 @@ Test(text, a_flood_is_cut_and_counted)
 	free(text);
 	krt_report_destroy(r);
 }
+
+Test(text, what_steers_a_terminal_is_not_printable)
+{
+	char s[] = "a\x1b[2J\x7f \xc2\x9b" "2J \xff \xc3\xa9 \xe2\x82\xac \xe2\x82";
+
+	krt_make_printable(s);
+	cr_assert_str_eq(s, "a?[2J? ??2J ? \xc3\xa9 \xe2\x82\xac ??");
+}
