@@ -186,6 +186,19 @@ kernels: $(O)/kernels/oracle
 	$(Q)testcases/kernels/check.sh $(O)
 # --- end of the PTX interpreter ---------------------------------------------------
 
+# --- the engine against a brute-force judge -----------------------------------------
+# `make oracle N=programs SEED=first [FEATURES=mask]`; in `make test` a fixed row of them.
+ORACLE_SRC := $(wildcard testcases/oracle/*.c)
+TESTS += oracle
+.PHONY: oracle
+$(O)/oracle/oracle: $(ORACLE_SRC) $(wildcard testcases/oracle/*.h) testcases/unit/rec_build.h $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -o $@ $(filter %.c %.a,$^) $(LDFLAGS) -l:libstdc++.a
+oracle: $(O)/oracle/oracle
+	$(Q)$< $(or $(N),5000) $(or $(SEED),1) $(FEATURES)
+# --- end of the brute-force judge -----------------------------------------------------
+
 # --- fuzzing of what programs bring along -------------------------------------------
 # Images, PTX, names and kernels files, damaged, under ASan and UBSan; inputs that come
 # to new edges of the code are kept.  `make fuzz` (in `make test`) is a fixed row of

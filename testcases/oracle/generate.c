@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs: made at random, cleared of nonsense, printed. */
+#include "program.h"
+
+#include <string.h>
+
+const struct stream_slot stream_slot[STREAMS] = {
+	{NON_BLOCKING, "NB1", {0x101, 0x1101}},
+	{NON_BLOCKING, "NB2", {0x102, 0x1102}},
+	{BLOCKING, "BL1", {0x103, 0x1103}},
+	{BLOCKING, "BL2", {0x104, 0x1104}},
+	{LEGACY, "0", {0, 0}},
+	{PER_THREAD, "2", {2, 2}},
+};
+const struct buffer_slot buffer_slot[BUFFERS] = {
+	{DEVICE, "DEV1", 0x7f0000000000},    {DEVICE, "DEV2", 0x7f0000100000},
+	{POOL, "POOL1", 0x7f0010000000},     {POOL, "POOL2", 0x7f0010100000},
+	{PINNED, "PIN1", 0x7e0000000000},    {MANAGED, "MAN1", 0x7d0000000000},
+	{PAGEABLE, "HEAP1", 0x550000000000}, {PAGEABLE, "HEAP2", 0x550000100000},
+};
+
+/* --- making -------------------------------------------------------------------- */
+
+static uint64_t state;
+
+static unsigned rnd(unsigned n)
+{
+	uint64_t z = state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return (unsigned)((z ^ z >> 31) >> 33) % n;
+}
+
+static bool stream_allowed(const struct program *p, unsigned s)
+{
+	switch (stream_slot[s].kind) {
+	case NON_BLOCKING:
+		return true;
+	case PER_THREAD:
+		return p->features & F_THREADS;
+	case LEGACY:
+	case BLOCKING:
+		break;
+	}
+	return p->features & F_LEGACY;
+}
+
+static bool buffer_allowed(const struct program *p, unsigned b)
+{
+	switch (buffer_slot[b].kind) {
+	case DEVICE:
+		break;
+	case POOL:
+		return p->features & F_POOLS;
+	case MANAGED:
+		return p->features & F_MANAGED;
+	case PINNED:
+	case PAGEABLE:
+		return p->features & F_HOST;
+	}
+	return true;
+}
+
+static uint8_t pick_buffer(const struct program *p)
+{
+	unsigned b = rnd(BUFFERS);
+
+	while (!buffer_allowed(p, b))
+		b = rnd(BUFFERS);
+	return (uint8_t)b;
+}
+
+static struct range pick_range(const struct program *p)
+{
+	struct range r = {.buffer = pick_buffer(p), .write = rnd(2)};
+
+	if (p->features & F_NARROW) {
+		r.from = (uint8_t)rnd(2);
+		r.n = 1;
+	} else {
+		r.from = (uint8_t)rnd(CELLS);
+		r.n = (uint8_t)(1 + rnd(CELLS - r.from));
+	}
+	return r;
+}
+
+static enum operation pick_what(const struct program *p)
+{
+	static const struct {
+		enum operation what;
+		unsigned weight, feature;
+	} list[] = {
+		{OP_SET, 20, 0},
+		{OP_COPY, 20, 0},
+		{OP_KERNEL, 20, F_KERNELS},
+		{OP_RECORD, 16, 0},
+		{OP_WAIT, 16, 0},
+		{OP_EVENT_SYNC, 5, 0},
+		{OP_EVENT_QUERY, 5, 0},
+		{OP_EVENT_ELAPSED, 2, 0},
+		{OP_STREAM_SYNC, 5, 0},
+		{OP_STREAM_QUERY, 5, 0},
+		{OP_CTX_SYNC, 2, 0},
+		{OP_SET_SYNC, 8, F_SYNC},
+		{OP_COPY_SYNC, 12, F_SYNC},
+		{OP_HOST_READ, 8, F_HOST},
+		{OP_HOST_WRITE, 8, F_HOST},
+		{OP_ALLOC, 10, F_FREES},
+		{OP_FREE, 6, F_FREES},
+		{OP_ALLOC, 6, F_POOLS},
+		{OP_FREE_ASYNC, 8, F_POOLS},
+		{OP_EVENT_NEW, 4, F_OBJECTS},
+		{OP_STREAM_NEW, 4, F_OBJECTS},
+	};
+	unsigned sum = 0, at;
+
+	for (unsigned i = 0; i < sizeof(list) / sizeof(*list); i++)
+		sum += !list[i].feature || p->features & list[i].feature ? list[i].weight : 0;
+	at = rnd(sum);
+	for (unsigned i = 0;; i++) {
+		unsigned w = !list[i].feature || p->features & list[i].feature ? list[i].weight : 0;
+
+		if (at < w)
+			return list[i].what;
+		at -= w;
+	}
+}
+
+static void pick_op(const struct program *p, struct op *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->what = pick_what(p);
+	o->ctx = p->features & F_CONTEXTS ? (uint8_t)rnd(CONTEXTS) : 0;
+	o->thread = p->features & F_THREADS ? (uint8_t)rnd(THREADS) : 0;
+	do
+		o->stream = (uint8_t)rnd(STREAMS);
+	while (!stream_allowed(p, o->stream));
+	o->event = (uint8_t)rnd(EVENTS);
+	o->event2 = (uint8_t)rnd(EVENTS);
+	/* a wait may be for an event of the other context */
+	if (o->what == OP_WAIT && p->features & F_CONTEXTS && rnd(2))
+		o->event += EVENTS;
+	o->ready = rnd(2);
+	o->range[0] = pick_range(p);
+	o->range[1] = pick_range(p);
+	o->range[2] = pick_range(p);
+	o->nranges = 1;
+	if (o->what == OP_COPY || o->what == OP_COPY_SYNC) {
+		o->nranges = 2;
+		o->range[0].write = true;
+		o->range[1].write = false;
+		if (o->range[0].n > o->range[1].n)
+			o->range[0].n = o->range[1].n;
+		o->range[1].n = o->range[0].n;
+	} else if (o->what == OP_KERNEL) {
+		o->nranges = (uint8_t)(1 + rnd(RANGES));
+	} else {
+		o->range[0].write = o->what != OP_HOST_READ;
+	}
+}
+
+void program_random(struct program *p, uint64_t seed, unsigned features)
+{
+	unsigned n;
+
+	state = seed * 0x2545f4914f6cdd1dull + 1;
+	memset(p, 0, sizeof(*p));
+	p->features = (rnd(4) ? rnd(F_ALL + 1) | rnd(F_ALL + 1) : F_ALL) & features;
+	if (rnd(2))
+		p->features &= ~(unsigned)F_NARROW;
+	n = 3 + rnd(OPS - 3);
+	for (p->n = 0; p->n < n; p->n++)
+		pick_op(p, &p->op[p->n]);
+	program_check(p);
+}
+
+/* --- sense --------------------------------------------------------------------- */
+
+enum life { NONE, LIVE, FREED };
+
+static bool overlap(const struct range *a, const struct range *b)
+{
+	return a->buffer == b->buffer && a->from < b->from + b->n && b->from < a->from + a->n;
+}
+
+static bool sensible(const struct op *o, const enum life *life, bool *dead)
+{
+	const struct range *r = o->range;
+	enum memory kind = buffer_slot[r->buffer].kind;
+	bool device = kind == DEVICE || kind == POOL;
+
+	switch (o->what) {
+	case OP_SET:
+	case OP_SET_SYNC:
+		if (kind == PAGEABLE)
+			return false;
+		break;
+	case OP_KERNEL:
+	case OP_COPY:
+	case OP_COPY_SYNC:
+		break;
+	case OP_HOST_READ:
+	case OP_HOST_WRITE:
+		if (device)
+			return false;
+		break;
+	case OP_ALLOC:
+		return kind != PAGEABLE && life[r->buffer] != LIVE;
+	case OP_FREE:
+		return kind != PAGEABLE && life[r->buffer] == LIVE;
+	case OP_FREE_ASYNC:
+		return device && life[r->buffer] == LIVE;
+	default:
+		return true;
+	}
+	for (unsigned i = 0; i < o->nranges; i++, r++) {
+		kind = buffer_slot[r->buffer].kind;
+		if (o->what == OP_KERNEL && kind == PAGEABLE)
+			return false;
+		for (unsigned k = 0; k < i; k++)
+			if (overlap(&o->range[k], r))
+				return false;
+		if (life[r->buffer] == FREED && (kind == DEVICE || kind == POOL))
+			*dead = true;
+		else if (life[r->buffer] != LIVE)
+			return false;
+	}
+	return true;
+}
+
+static unsigned event_of(const struct op *o, unsigned event)
+{
+	return (event / EVENTS ? !o->ctx : o->ctx) * EVENTS + event % EVENTS;
+}
+
+void program_check(struct program *p)
+{
+	enum life life[BUFFERS];
+	bool recorded[CONTEXTS * EVENTS] = {0};
+
+	for (unsigned b = 0; b < BUFFERS; b++)
+		life[b] = buffer_slot[b].kind == POOL ? NONE : LIVE;
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct op *o = &p->op[i];
+
+		p->dead[i] = false;
+		p->left_out[i] = !sensible(o, life, &p->dead[i]);
+		/* it fails where one was never recorded */
+		if (o->what == OP_EVENT_ELAPSED &&
+		    !(recorded[event_of(o, o->event)] && recorded[event_of(o, o->event2)]))
+			p->left_out[i] = true;
+		if (p->left_out[i])
+			continue;
+		if (o->what == OP_RECORD || o->what == OP_EVENT_NEW)
+			recorded[event_of(o, o->event)] = o->what == OP_RECORD;
+		if (o->what == OP_ALLOC)
+			life[o->range->buffer] = LIVE;
+		else if (o->what == OP_FREE || o->what == OP_FREE_ASYNC)
+			life[o->range->buffer] = FREED;
+	}
+}
+
+/* --- printing ------------------------------------------------------------------ */
+
+static const char *const copy_text[] = {
+#define X(name) #name,
+	COPIES(X)
+#undef X
+};
+
+static bool on_host(const struct range *r)
+{
+	return buffer_slot[r->buffer].kind == PINNED || buffer_slot[r->buffer].kind == PAGEABLE;
+}
+
+/*
+ * An address of no allocation is the program's own memory to a copy whose name tells no
+ * direction: only names that do will do for device memory that may have been freed.
+ */
+unsigned copy_form(const struct op *o)
+{
+	unsigned form = 2u * on_host(&o->range[0]) + on_host(&o->range[1]);
+
+	if (buffer_slot[o->range[0].buffer].kind != DEVICE &&
+	    buffer_slot[o->range[1].buffer].kind != DEVICE)
+		form = 3;
+	return 4u * (o->what == OP_COPY) + form;
+}
+
+static void print_range(const struct range *r, FILE *out)
+{
+	fprintf(out, "%s + %u * CELL", buffer_slot[r->buffer].name, r->from);
+}
+
+static void print_op(const struct op *o, FILE *out)
+{
+	const char *b = buffer_slot[o->range->buffer].name;
+	char s[16], ev[16], ev2[16];
+	enum memory kind = buffer_slot[o->range->buffer].kind;
+
+	snprintf(s, sizeof(s),
+		 stream_slot[o->stream].kind == LEGACY || stream_slot[o->stream].kind == PER_THREAD
+			 ? "%s"
+			 : "%s(%u)",
+		 stream_slot[o->stream].name, o->ctx);
+	snprintf(ev, sizeof(ev), "EV(%u, %u)", o->event / EVENTS ? !o->ctx : o->ctx,
+		 o->event % EVENTS);
+	snprintf(ev2, sizeof(ev2), "EV(%u, %u)", o->ctx, o->event2);
+	fputs("\t", out);
+	switch (o->what) {
+	case OP_SET:
+		fputs("set(&w, ", out);
+		print_range(o->range, out);
+		fprintf(out, ", %u * CELL, %s);", o->range->n, s);
+		break;
+	case OP_SET_SYNC:
+		fputs("call(&w, cuMemsetD8_v2, A(", out);
+		print_range(o->range, out);
+		fprintf(out, "), A(0), A(%u * CELL));", o->range->n);
+		break;
+	case OP_COPY:
+	case OP_COPY_SYNC:
+		fprintf(out, "call(&w, %s, A(", copy_text[copy_form(o)]);
+		print_range(o->range, out);
+		fputs("), A(", out);
+		print_range(o->range + 1, out);
+		fprintf(out, "), A(%u * CELL)", o->range->n);
+		if (o->what == OP_COPY)
+			fprintf(out, ", A(%s)", s);
+		fputs(");", out);
+		break;
+	case OP_KERNEL:
+		for (unsigned i = 0; i < o->nranges; i++) {
+			fprintf(out, "access_note(&w, %s, ", s);
+			print_range(&o->range[i], out);
+			fprintf(out, ", %u * CELL, %u);\n\t", o->range[i].n,
+				o->range[i].write ? 2 : 1);
+		}
+		fprintf(out, "launch_of(&w, KRT_API_cuLaunchKernel, %s, 0, 0, NULL);", s);
+		break;
+	case OP_RECORD:
+		fprintf(out, "record(&w, %s, %s);", ev, s);
+		break;
+	case OP_WAIT:
+		fprintf(out, "wait_event(&w, %s, %s);", s, ev);
+		break;
+	case OP_EVENT_NEW:
+		fprintf(out, "call(&w, cuEventDestroy_v2, A(%s));\n\tevent(&w, %s);", ev, ev);
+		break;
+	case OP_EVENT_SYNC:
+		fprintf(out, "sync_event(&w, %s);", ev);
+		break;
+	case OP_EVENT_QUERY:
+		fprintf(out, "call_failed(&w, cuEventQuery, %u, A(%s));", o->ready ? 0 : 600, ev);
+		break;
+	case OP_EVENT_ELAPSED:
+		fprintf(out, "call_failed(&w, cuEventElapsedTime_v2, %u, A(0), A(%s), A(%s));",
+			o->ready ? 0 : 600, ev, ev2);
+		break;
+	case OP_STREAM_NEW:
+		fprintf(out, "call(&w, cuStreamDestroy_v2, A(%s));\n\tstream(&w, %s, %u);", s, s,
+			stream_slot[o->stream].kind == NON_BLOCKING);
+		break;
+	case OP_STREAM_SYNC:
+		fprintf(out, "sync_stream(&w, %s);", s);
+		break;
+	case OP_STREAM_QUERY:
+		fprintf(out, "call_failed(&w, cuStreamQuery, %u, A(%s));", o->ready ? 0 : 600, s);
+		break;
+	case OP_CTX_SYNC:
+		fputs("sync_ctx(&w);", out);
+		break;
+	case OP_HOST_READ:
+	case OP_HOST_WRITE:
+		fprintf(out, "host_%s(&w, ", o->what == OP_HOST_READ ? "read" : "write");
+		print_range(o->range, out);
+		fprintf(out, ", %u * CELL);", o->range->n);
+		break;
+	case OP_ALLOC:
+		fprintf(out, "alloc%s(&w, %s, CELLS * CELL",
+			kind == PINNED	  ? "_pinned"
+			: kind == MANAGED ? "_managed"
+			: kind == POOL	  ? "_async"
+					  : "",
+			b);
+		fprintf(out, kind == POOL ? ", %s);" : ");", s);
+		break;
+	case OP_FREE:
+		fprintf(out, "call(&w, %s, A(%s));",
+			kind == PINNED ? "cuMemFreeHost" : "cuMemFree_v2", b);
+		break;
+	case OP_FREE_ASYNC:
+		fprintf(out, "call(&w, cuMemFreeAsync, A(%s), A(%s));", b, s);
+		break;
+	case NR_OPERATIONS:
+		break;
+	}
+	fputs("\n", out);
+}
+
+void program_print(const struct program *p, FILE *out)
+{
+	unsigned ctx = 0, thread = 0;
+
+	fputs("{\n\tstruct world w;\n\n\topen_slots(&w);\n", out);
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->left_out[i])
+			continue;
+		if (p->op[i].ctx != ctx)
+			fprintf(out, "\tw.ctx = 0xc0 + %u;\n", ctx = p->op[i].ctx);
+		if (p->op[i].thread != thread)
+			fprintf(out, "\tw.lane = 1 + %u;\n", thread = p->op[i].thread);
+		fprintf(out, "\t/* %u */", i);
+		print_op(&p->op[i], out);
+	}
+	fputs("\texpect(&w, \"\");\n}\n", out);
+}

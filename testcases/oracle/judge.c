@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The judge: slow and plain.  Every operation is a node, what the driver
+ * promises (and what it was seen to do besides) are edges, "before" is
+ * reachability.  Two accesses race where they share a cell, one writes and
+ * neither is before the other.  Nothing of the engine is used; the edges are
+ * written out by hand from the table of the driver's semantics.
+ */
+#include "program.h"
+#include "rules/finding.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define NODES  (OPS * 4 + 1)
+#define WORDS  ((NODES + 63) / 64)
+#define IN_DOC 1u /* holds in the observed view too */
+#define IN_OBS 2u
+
+struct node {
+	uint64_t before[VIEWS][WORDS];
+	bool on_stream;
+	int ctx, stream; /* stream: its number, counted over their lives */
+	enum stream_kind kind;
+};
+
+/* Bytes that an operation touches, and the node at whose time it does. */
+struct access {
+	int op, node;
+	uint8_t buffer, cells;
+	bool write;
+};
+
+struct court {
+	const struct program *p;
+	struct verdict *v;
+	int n;
+	struct node node[NODES];
+	int host;				/* what the CPU has done and waited for */
+	int stream[CONTEXTS][STREAMS][THREADS]; /* number of what is in the slot */
+	int nstreams;
+	int record[CONTEXTS * EVENTS]; /* node, -1: none */
+	unsigned naccesses;
+	struct access access[OPS * RANGES];
+	unsigned first[BUFFERS];		 /* access of the present life of a buffer */
+	int alloc[BUFFERS];			 /* node of a stream-ordered allocation, -1: none */
+	int alloc_op[BUFFERS], free_op[BUFFERS]; /* -1: none */
+	int owner[BUFFERS];			 /* context that it was allocated in */
+};
+
+static int new_node(struct court *c)
+{
+	assert(c->n < NODES);
+	memset(&c->node[c->n], 0, sizeof(c->node[c->n]));
+	return c->n++;
+}
+
+static void edge(struct court *c, int from, int to, unsigned views)
+{
+	for (int v = 0; from >= 0 && v < VIEWS; v++) {
+		if (!(views & IN_DOC) && !(v == OBS && views & IN_OBS))
+			continue;
+		for (int w = 0; w < WORDS; w++)
+			c->node[to].before[v][w] |= c->node[from].before[v][w];
+		c->node[to].before[v][from / 64] |= 1ull << from % 64;
+	}
+}
+
+static bool before(const struct court *c, int a, int b, enum view v)
+{
+	return c->node[b].before[v][a / 64] >> a % 64 & 1;
+}
+
+/* --- streams ------------------------------------------------------------------- */
+
+static int stream_number(const struct court *c, const struct op *o, unsigned s)
+{
+	return c->stream[o->ctx][s][stream_slot[s].kind == PER_THREAD ? o->thread : 0];
+}
+
+static bool is_blocking(enum stream_kind k)
+{
+	return k == BLOCKING || k == PER_THREAD;
+}
+
+/* All that the next operation of the stream comes after. */
+static void in_order(struct court *c, const struct op *o, unsigned s, int to, unsigned views)
+{
+	enum stream_kind kind = stream_slot[s].kind;
+	int number = stream_number(c, o, s);
+
+	for (int i = 0; i < c->n; i++) {
+		const struct node *n = &c->node[i];
+
+		if (i != to && n->on_stream &&
+		    (n->stream == number ||
+		     (n->ctx == o->ctx && kind == LEGACY && is_blocking(n->kind)) ||
+		     (n->ctx == o->ctx && n->kind == LEGACY && is_blocking(kind))))
+			edge(c, i, to, views);
+	}
+}
+
+static int enqueue(struct court *c, const struct op *o, unsigned s)
+{
+	int n = new_node(c);
+
+	edge(c, c->host, n, IN_DOC);
+	in_order(c, o, s, n, IN_DOC);
+	c->node[n].on_stream = true;
+	c->node[n].ctx = o->ctx;
+	c->node[n].stream = stream_number(c, o, s);
+	c->node[n].kind = stream_slot[s].kind;
+	return n;
+}
+
+/* The CPU goes on; from, unless -1, is what it has waited for. */
+static void host_after(struct court *c, int from, unsigned views)
+{
+	int n = new_node(c);
+
+	edge(c, c->host, n, IN_DOC);
+	edge(c, from, n, views);
+	c->host = n;
+}
+
+/* Destroyed streams go on with their work, but were not seen to be waited for. */
+static bool exists(const struct court *c, int stream)
+{
+	for (unsigned i = 0; i < CONTEXTS * STREAMS * THREADS; i++)
+		if ((&c->stream[0][0][0])[i] == stream)
+			return true;
+	return false;
+}
+
+/* The CPU has waited for all work of a stream (-1: any) and context (-1: any). */
+static void host_after_all(struct court *c, int ctx, int stream, bool blocking, unsigned views)
+{
+	int n = new_node(c);
+
+	edge(c, c->host, n, IN_DOC);
+	for (int i = 0; i < n; i++)
+		if (c->node[i].on_stream && (ctx < 0 || c->node[i].ctx == ctx) &&
+		    (stream < 0 || c->node[i].stream == stream ||
+		     (blocking && is_blocking(c->node[i].kind) && exists(c, c->node[i].stream))))
+			edge(c, i, n, views);
+	c->host = n;
+}
+
+/* --- races --------------------------------------------------------------------- */
+
+static struct pair *pair_of(struct court *c, int rule, int cur, int prev, uint8_t buffer)
+{
+	struct pair *q;
+
+	for (unsigned i = 0; i < c->v->n; i++) {
+		q = &c->v->pair[i];
+		if (q->rule == rule && q->cur == cur && q->prev == prev && q->buffer == buffer)
+			return q;
+	}
+	assert(c->v->n < PAIRS_MAX);
+	q = &c->v->pair[c->v->n++];
+	*q = (struct pair){.rule = rule, .cur = cur, .prev = prev, .buffer = buffer};
+	return q;
+}
+
+/*
+ * Cells of an earlier access that another one has touched before the one in hand, a
+ * write, or any of an earlier write where the one in hand is a write too.  It
+ * conflicts with both, and is not in order with one of them: that is told.
+ */
+static uint8_t hidden(const struct court *c, unsigned a, int cur, bool write)
+{
+	uint8_t cells = 0;
+
+	for (unsigned i = a + 1; i < c->naccesses; i++)
+		if (c->access[i].buffer == c->access[a].buffer &&
+		    (c->access[i].write || (write && c->access[a].write)) &&
+		    c->access[i].op != c->access[a].op && c->access[i].op != cur)
+			cells |= c->access[i].cells;
+	return cells;
+}
+
+/* An access in hand against all earlier ones of this life of its buffer. */
+static void meet(struct court *c, int op, int node, uint8_t buffer, uint8_t cells, bool write,
+		 bool host)
+{
+	for (unsigned i = c->first[buffer]; i < c->naccesses; i++) {
+		const struct access *a = &c->access[i];
+		int rule;
+
+		if (a->buffer != buffer || !(a->cells & cells) || !(a->write || write) ||
+		    a->op == op)
+			continue;
+		if (host)
+			rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE;
+		else if (!write)
+			rule = KRT_RULE_RACE_RAW;
+		else
+			rule = a->write ? KRT_RULE_RACE_WAW : KRT_RULE_RACE_WAR;
+		for (int v = 0; v < VIEWS; v++) {
+			struct pair *q;
+
+			if (before(c, a->node, node, v))
+				continue;
+			q = pair_of(c, rule, op, a->op, buffer);
+			q->in_view[v] = true;
+			q->cells[v] |= a->cells & cells;
+			q->need[v] |= a->cells & cells & ~hidden(c, i, op, write);
+		}
+	}
+}
+
+static void use(struct court *c, int op, int node, const struct range *r)
+{
+	uint8_t cells = (uint8_t)(((1u << r->n) - 1) << r->from);
+	struct access *a;
+
+	if (c->free_op[r->buffer] >= 0) {
+		struct pair *q =
+			pair_of(c, KRT_RULE_UAF_STREAM, op, c->free_op[r->buffer], r->buffer);
+
+		q->in_view[DOC] = q->in_view[OBS] = true;
+		return;
+	}
+	for (int v = 0; c->alloc[r->buffer] >= 0 && v < VIEWS; v++)
+		if (!before(c, c->alloc[r->buffer], node, v))
+			pair_of(c, KRT_RULE_UBA_STREAM, op, c->alloc_op[r->buffer], r->buffer)
+				->in_view[v] = true;
+	meet(c, op, node, r->buffer, cells, r->write, false);
+	a = &c->access[c->naccesses++];
+	*a = (struct access){op, node, r->buffer, cells, r->write};
+}
+
+/* --- copies -------------------------------------------------------------------- */
+
+struct row {
+	bool at_call[VIEWS]; /* the source is read by the call, not in stream order */
+	enum {
+		ON_NOTHING,
+		ON_READ,
+		ON_COPY
+	} wait[VIEWS]; /* what the CPU has waited for on return */
+};
+
+static bool on_host(enum memory m)
+{
+	return m == PINNED || m == PAGEABLE;
+}
+
+static struct row sync_copy(enum memory to, enum memory from)
+{
+	if (from == PAGEABLE && !on_host(to)) /* staged: the transfer may be pending */
+		return (struct row){.wait = {ON_READ, ON_COPY}};
+	if (on_host(to) || on_host(from))
+		return (struct row){.wait = {ON_COPY, ON_COPY}};
+	if (to == MANAGED || from == MANAGED) /* waits, but nobody says so */
+		return (struct row){.wait = {ON_NOTHING, ON_COPY}};
+	return (struct row){.wait = {ON_NOTHING, ON_NOTHING}};
+}
+
+static struct row async_copy(enum memory to, enum memory from, unsigned bytes)
+{
+	if (on_host(to) && on_host(from))
+		return (struct row){.wait = {ON_COPY, ON_COPY}};
+	if (from == PAGEABLE && bytes <= 64u << 10)
+		return (struct row){.at_call = {true, true}, .wait = {ON_READ, ON_READ}};
+	if (from == PAGEABLE) /* seen to wait for what comes earlier */
+		return (struct row){.at_call = {true, false}, .wait = {ON_READ, ON_READ}};
+	if (to == PAGEABLE)
+		return (struct row){.wait = {ON_NOTHING, ON_COPY}};
+	return (struct row){.wait = {ON_NOTHING, ON_NOTHING}};
+}
+
+static void copy(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+	bool sync = o->what == OP_COPY_SYNC;
+	unsigned s = sync ? LEGACY_SLOT : o->stream;
+	enum memory to = buffer_slot[o->range[0].buffer].kind,
+		    from = buffer_slot[o->range[1].buffer].kind;
+	struct row row = sync ? sync_copy(to, from) : async_copy(to, from, o->range->n * CELL);
+	int read = new_node(c), done;
+
+	edge(c, c->host, read, IN_DOC);
+	if (!row.at_call[DOC])
+		in_order(c, o, s, read, IN_DOC);
+	else if (!row.at_call[OBS])
+		in_order(c, o, s, read, IN_OBS);
+	done = enqueue(c, o, s);
+	edge(c, read, done, IN_DOC);
+	use(c, op, read, &o->range[1]);
+	use(c, op, done, &o->range[0]);
+	for (int v = 0; v < VIEWS; v++) {
+		int w = row.wait[v] == ON_COPY ? done : row.wait[v] == ON_READ ? read : -1;
+
+		if (w >= 0)
+			host_after(c, w, v == DOC ? IN_DOC : IN_OBS);
+	}
+}
+
+static void set(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+	bool sync = o->what == OP_SET_SYNC;
+	int n = enqueue(c, o, sync ? LEGACY_SLOT : o->stream);
+	enum memory m = buffer_slot[o->range->buffer].kind;
+
+	use(c, op, n, o->range);
+	if (sync && (m == PINNED || m == MANAGED))
+		host_after(c, n, IN_DOC);
+}
+
+/* --- lives ---------------------------------------------------------------------- */
+
+static void end_of(struct court *c, int op, int node, uint8_t b)
+{
+	int rule = buffer_slot[b].kind == PINNED ? KRT_RULE_HOST_FREE_IN_USE : KRT_RULE_FREE_IN_USE;
+
+	for (unsigned i = c->first[b]; i < c->naccesses; i++)
+		for (int v = 0; c->access[i].buffer == b && v < VIEWS; v++)
+			if (!before(c, c->access[i].node, node, v)) {
+				struct pair *q = pair_of(c, rule, op, c->access[i].op, b);
+
+				q->in_view[v] = true;
+				q->need[v] |= c->access[i].cells & ~hidden(c, i, op, false);
+			}
+	c->free_op[b] = op;
+	c->alloc[b] = -1;
+}
+
+static void free_sync(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+	uint8_t b = o->range->buffer;
+
+	/* seen to wait for the device, but never for memory of a pool */
+	if (buffer_slot[b].kind != POOL)
+		host_after_all(c, c->owner[b], -1, false, IN_OBS); /* one context a device */
+	end_of(c, op, c->host, b);
+}
+
+static void free_async(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+	uint8_t b = o->range->buffer;
+	int n = enqueue(c, o, o->stream);
+
+	for (int v = 0; c->alloc[b] >= 0 && v < VIEWS; v++)
+		if (!before(c, c->alloc[b], n, v))
+			pair_of(c, KRT_RULE_UBA_STREAM, op, c->alloc_op[b], b)->in_view[v] = true;
+	end_of(c, op, n, b);
+}
+
+static void alloc(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+	uint8_t b = o->range->buffer;
+
+	c->first[b] = c->naccesses;
+	c->free_op[b] = -1;
+	c->owner[b] = o->ctx;
+	c->alloc[b] = buffer_slot[b].kind == POOL ? enqueue(c, o, o->stream) : -1;
+	c->alloc_op[b] = op;
+}
+
+/* --- the whole ------------------------------------------------------------------ */
+
+static int *event_of(struct court *c, const struct op *o, unsigned event)
+{
+	unsigned ctx = event / EVENTS ? !o->ctx : o->ctx;
+
+	return &c->record[ctx * EVENTS + event % EVENTS];
+}
+
+static void host_access(struct court *c, int op)
+{
+	const struct range *r = c->p->op[op].range;
+
+	meet(c, op, c->host, r->buffer, (uint8_t)(((1u << r->n) - 1) << r->from), r->write, true);
+}
+
+static void run(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+	int n, *rec = event_of(c, o, o->event), *rec2 = event_of(c, o, o->event2);
+
+	switch (o->what) {
+	case OP_SET:
+	case OP_SET_SYNC:
+		set(c, op);
+		break;
+	case OP_COPY:
+	case OP_COPY_SYNC:
+		copy(c, op);
+		break;
+	case OP_KERNEL:
+		n = enqueue(c, o, o->stream);
+		for (unsigned i = 0; i < o->nranges; i++)
+			use(c, op, n, &o->range[i]);
+		break;
+	case OP_RECORD:
+		*rec = enqueue(c, o, o->stream);
+		break;
+	case OP_WAIT:
+		if (*rec >= 0) {
+			n = enqueue(c, o, o->stream);
+			edge(c, *rec, n, IN_DOC);
+		}
+		break;
+	case OP_EVENT_NEW:
+		*rec = -1;
+		break;
+	case OP_EVENT_QUERY:
+		if (!o->ready)
+			break;
+		/* fall through */
+	case OP_EVENT_SYNC:
+		host_after(c, *rec, IN_DOC);
+		break;
+	case OP_EVENT_ELAPSED: /* fails unless both were recorded and are over; no promise */
+		if (o->ready && *rec >= 0 && *rec2 >= 0) {
+			host_after(c, *rec, IN_OBS);
+			host_after(c, *rec2, IN_OBS);
+		}
+		break;
+	case OP_STREAM_NEW:
+		if (stream_slot[o->stream].kind == BLOCKING ||
+		    stream_slot[o->stream].kind == NON_BLOCKING)
+			c->stream[o->ctx][o->stream][0] = c->nstreams++;
+		break;
+	case OP_STREAM_QUERY:
+		if (o->ready)
+			host_after_all(c, o->ctx, stream_number(c, o, o->stream), false, IN_DOC);
+		break;
+	case OP_STREAM_SYNC:
+		host_after_all(c, o->ctx, stream_number(c, o, o->stream), false, IN_DOC);
+		if (stream_slot[o->stream].kind == LEGACY)
+			host_after_all(c, o->ctx, stream_number(c, o, o->stream), true, IN_OBS);
+		break;
+	case OP_CTX_SYNC:
+		host_after_all(c, o->ctx, -1, false, IN_DOC);
+		break;
+	case OP_HOST_READ:
+	case OP_HOST_WRITE:
+		host_access(c, op);
+		break;
+	case OP_ALLOC:
+		alloc(c, op);
+		break;
+	case OP_FREE:
+		free_sync(c, op);
+		break;
+	case OP_FREE_ASYNC:
+		free_async(c, op);
+		break;
+	case NR_OPERATIONS:
+		break;
+	}
+}
+
+void judge(const struct program *p, struct verdict *v)
+{
+	static struct court c;
+
+	memset(&c, 0, sizeof(c));
+	c.p = p;
+	c.v = v;
+	v->n = 0;
+	for (unsigned i = 0; i < CONTEXTS; i++)
+		for (unsigned s = 0; s < STREAMS; s++)
+			for (unsigned t = 0; t < THREADS; t++)
+				c.stream[i][s][t] = c.nstreams++;
+	for (unsigned i = 0; i < CONTEXTS * EVENTS; i++)
+		c.record[i] = -1;
+	for (unsigned i = 0; i < BUFFERS; i++)
+		c.alloc[i] = c.alloc_op[i] = c.free_op[i] = -1;
+	c.host = new_node(&c);
+	for (unsigned i = 0; i < p->n; i++)
+		if (!p->left_out[i])
+			run(&c, (int)i);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random programs of the driver API, and what an obviously right judge says of
+ * them.  Plain data, no engine: main.c alone feeds that.
+ *
+ * A program is a list of operations on fixed slots: contexts, streams, events
+ * and buffers, each buffer of CELLS cells.  An operation that makes no sense
+ * where it stands (a free of what is not there) is left out by everybody, so
+ * that any operation can be taken out of a program.
+ */
+#ifndef KRT_ORACLE_PROGRAM_H
+#define KRT_ORACLE_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CELLS	  8
+#define CELL	  (16u << 10) /* bytes: five of them are a large copy */
+#define OPS	  40
+#define RANGES	  3
+#define CONTEXTS  2 /* each of a device of its own */
+#define THREADS	  2
+#define EVENTS	  3 /* of each context */
+#define PAIRS_MAX 4096
+
+enum stream_kind { LEGACY, BLOCKING, NON_BLOCKING, PER_THREAD };
+struct stream_slot {
+	enum stream_kind kind;
+	const char *name;
+	uint64_t handle[CONTEXTS];
+};
+/* The thread is that of the call. */
+#define STREAMS	    6
+#define LEGACY_SLOT 4
+extern const struct stream_slot stream_slot[STREAMS];
+
+enum memory { DEVICE, POOL, PINNED, MANAGED, PAGEABLE };
+#define BUFFERS 8
+struct buffer_slot {
+	enum memory kind;
+	const char *name;
+	uint64_t addr;
+};
+extern const struct buffer_slot buffer_slot[BUFFERS];
+
+enum view { DOC, OBS, VIEWS };
+
+/* clang-format off */
+#define OPERATIONS(X)                                                                    \
+	X(SET) X(SET_SYNC) X(COPY) X(COPY_SYNC) X(KERNEL)                                \
+	X(RECORD) X(WAIT) X(EVENT_NEW) X(EVENT_SYNC) X(EVENT_QUERY) X(EVENT_ELAPSED)     \
+	X(STREAM_NEW) X(STREAM_SYNC) X(STREAM_QUERY) X(CTX_SYNC)                         \
+	X(HOST_READ) X(HOST_WRITE)                                                       \
+	X(ALLOC) X(FREE) X(FREE_ASYNC)
+/* clang-format on */
+/* clang-format off */
+#define COPIES(X)                                                                        \
+	X(cuMemcpyDtoD_v2) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpy)             \
+	X(cuMemcpyDtoDAsync_v2) X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyAsync)
+/* clang-format on */
+enum operation {
+#define X(name) OP_##name,
+	OPERATIONS(X)
+#undef X
+		NR_OPERATIONS
+};
+
+struct range {
+	uint8_t buffer, from, n; /* cells */
+	bool write;
+};
+
+struct op {
+	enum operation what;
+	uint8_t ctx, thread, stream, event, event2;
+	bool ready;	 /* what a query answers */
+	uint8_t nranges; /* a copy: destination, source */
+	struct range range[RANGES];
+};
+
+enum feature {
+	F_FREES = 1 << 0,
+	F_LEGACY = 1 << 1, /* and blocking streams */
+	F_POOLS = 1 << 2,
+	F_THREADS = 1 << 3, /* and per-thread streams */
+	F_CONTEXTS = 1 << 4,
+	F_HOST = 1 << 5, /* pageable and pinned memory, and the CPU */
+	F_MANAGED = 1 << 6,
+	F_KERNELS = 1 << 7,
+	F_SYNC = 1 << 8,    /* synchronous copies and sets */
+	F_OBJECTS = 1 << 9, /* streams and events end and begin */
+	F_NARROW = 1 << 10, /* one cell each: every byte is compared */
+	F_ALL = (1 << 11) - 1
+};
+
+struct program {
+	unsigned features;
+	unsigned n;
+	struct op op[OPS];
+	bool left_out[OPS]; /* set by program_check() */
+	bool dead[OPS];	    /* likewise: op uses memory that is freed, it is not there for others */
+};
+
+void program_random(struct program *p, uint64_t seed, unsigned features);
+/* Which name of the driver's a copy goes by: a number in the list. */
+unsigned copy_form(const struct op *o);
+/* Which operations make sense; to be called after every change. */
+void program_check(struct program *p);
+/* As a test for testcases/unit/test_engine.c. */
+void program_print(const struct program *p, FILE *out);
+
+/* --- the judge ------------------------------------------------------------------- */
+
+/* Two operations that meet. */
+struct pair {
+	int rule; /* enum krt_rule_id */
+	int cur, prev;
+	uint8_t buffer;
+	uint8_t cells[VIEWS]; /* in which they are not ordered */
+	uint8_t need[VIEWS];  /* of those: where nothing that came between may hide it */
+	bool in_view[VIEWS];
+};
+struct verdict {
+	unsigned n;
+	struct pair pair[PAIRS_MAX];
+};
+void judge(const struct program *p, struct verdict *v);
+
+#endif
