@@ -196,7 +196,7 @@ $(O)/oracle/oracle: $(ORACLE_SRC) $(wildcard testcases/oracle/*.h) testcases/uni
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -o $@ $(filter %.c %.a,$^) $(LDFLAGS) -l:libstdc++.a
 oracle: $(O)/oracle/oracle
-	$(Q)$< $(or $(N),5000) $(or $(SEED),1) $(FEATURES)
+	$(Q)$< $(or $(N),20000) $(or $(SEED),1) $(FEATURES)
 # --- end of the brute-force judge -----------------------------------------------------
 
 # --- fuzzing of what programs bring along -------------------------------------------

@@ -34,6 +34,7 @@ struct access {
 struct court {
 	const struct program *p;
 	struct verdict *v;
+	enum fault fault;
 	int n;
 	struct node node[NODES];
 	int host;				/* what the CPU has done and waited for */
@@ -58,7 +59,8 @@ static int new_node(struct court *c)
 static void edge(struct court *c, int from, int to, unsigned views)
 {
 	for (int v = 0; from >= 0 && v < VIEWS; v++) {
-		if (!(views & IN_DOC) && !(v == OBS && views & IN_OBS))
+		if (!(views & IN_DOC) &&
+		    !(v == OBS && views & IN_OBS && c->fault != FAULT_OBSERVED))
 			continue;
 		for (int w = 0; w < WORDS; w++)
 			c->node[to].before[v][w] |= c->node[from].before[v][w];
@@ -86,14 +88,14 @@ static bool is_blocking(enum stream_kind k)
 /* All that the next operation of the stream comes after. */
 static void in_order(struct court *c, const struct op *o, unsigned s, int to, unsigned views)
 {
-	enum stream_kind kind = stream_slot[s].kind;
+	enum stream_kind kind = c->fault == FAULT_LEGACY ? NON_BLOCKING : stream_slot[s].kind;
 	int number = stream_number(c, o, s);
 
 	for (int i = 0; i < c->n; i++) {
 		const struct node *n = &c->node[i];
 
 		if (i != to && n->on_stream &&
-		    (n->stream == number ||
+		    ((n->stream == number && c->fault != FAULT_FIFO) ||
 		     (n->ctx == o->ctx && kind == LEGACY && is_blocking(n->kind)) ||
 		     (n->ctx == o->ctx && n->kind == LEGACY && is_blocking(kind))))
 			edge(c, i, to, views);
@@ -104,7 +106,8 @@ static int enqueue(struct court *c, const struct op *o, unsigned s)
 {
 	int n = new_node(c);
 
-	edge(c, c->host, n, IN_DOC);
+	if (c->fault != FAULT_CALL)
+		edge(c, c->host, n, IN_DOC);
 	in_order(c, o, s, n, IN_DOC);
 	c->node[n].on_stream = true;
 	c->node[n].ctx = o->ctx;
@@ -191,6 +194,10 @@ static void meet(struct court *c, int op, int node, uint8_t buffer, uint8_t cell
 		if (a->buffer != buffer || !(a->cells & cells) || !(a->write || write) ||
 		    a->op == op)
 			continue;
+		/* through mapped memory a kernel and the CPU may well talk to each other */
+		if (host && c->p->op[a->op].what == OP_KERNEL &&
+		    buffer_slot[buffer].kind != MANAGED)
+			continue;
 		if (host)
 			rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE;
 		else if (!write)
@@ -260,8 +267,6 @@ static struct row sync_copy(enum memory to, enum memory from)
 
 static struct row async_copy(enum memory to, enum memory from, unsigned bytes)
 {
-	if (on_host(to) && on_host(from))
-		return (struct row){.wait = {ON_COPY, ON_COPY}};
 	if (from == PAGEABLE && bytes <= 64u << 10)
 		return (struct row){.at_call = {true, true}, .wait = {ON_READ, ON_READ}};
 	if (from == PAGEABLE) /* seen to wait for what comes earlier */
@@ -269,6 +274,21 @@ static struct row async_copy(enum memory to, enum memory from, unsigned bytes)
 	if (to == PAGEABLE)
 		return (struct row){.wait = {ON_NOTHING, ON_COPY}};
 	return (struct row){.wait = {ON_NOTHING, ON_NOTHING}};
+}
+
+static void host_access(struct court *c, int op, const struct range *r)
+{
+	meet(c, op, c->host, r->buffer, (uint8_t)(((1u << r->n) - 1) << r->from), r->write, true);
+}
+
+/* Done by the CPU once the stream has come to it. */
+static void copy_on_host(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+
+	host_after(c, enqueue(c, o, o->what == OP_COPY_SYNC ? LEGACY_SLOT : o->stream), IN_DOC);
+	host_access(c, op, &o->range[1]);
+	host_access(c, op, &o->range[0]);
 }
 
 static void copy(struct court *c, int op)
@@ -279,10 +299,15 @@ static void copy(struct court *c, int op)
 	enum memory to = buffer_slot[o->range[0].buffer].kind,
 		    from = buffer_slot[o->range[1].buffer].kind;
 	struct row row = sync ? sync_copy(to, from) : async_copy(to, from, o->range->n * CELL);
-	int read = new_node(c), done;
+	int read, done;
 
+	if (on_host(to) && on_host(from)) {
+		copy_on_host(c, op);
+		return;
+	}
+	read = new_node(c);
 	edge(c, c->host, read, IN_DOC);
-	if (!row.at_call[DOC])
+	if (!row.at_call[DOC] || c->fault == FAULT_AT_CALL)
 		in_order(c, o, s, read, IN_DOC);
 	else if (!row.at_call[OBS])
 		in_order(c, o, s, read, IN_OBS);
@@ -291,7 +316,9 @@ static void copy(struct court *c, int op)
 	use(c, op, read, &o->range[1]);
 	use(c, op, done, &o->range[0]);
 	for (int v = 0; v < VIEWS; v++) {
-		int w = row.wait[v] == ON_COPY ? done : row.wait[v] == ON_READ ? read : -1;
+		int w = row.wait[v] == ON_COPY				     ? done
+			: row.wait[v] == ON_READ && c->fault != FAULT_STAGED ? read
+									     : -1;
 
 		if (w >= 0)
 			host_after(c, w, v == DOC ? IN_DOC : IN_OBS);
@@ -356,7 +383,8 @@ static void alloc(struct court *c, int op)
 	const struct op *o = &c->p->op[op];
 	uint8_t b = o->range->buffer;
 
-	c->first[b] = c->naccesses;
+	if (c->fault != FAULT_LIFE)
+		c->first[b] = c->naccesses;
 	c->free_op[b] = -1;
 	c->owner[b] = o->ctx;
 	c->alloc[b] = buffer_slot[b].kind == POOL ? enqueue(c, o, o->stream) : -1;
@@ -370,13 +398,6 @@ static int *event_of(struct court *c, const struct op *o, unsigned event)
 	unsigned ctx = event / EVENTS ? !o->ctx : o->ctx;
 
 	return &c->record[ctx * EVENTS + event % EVENTS];
-}
-
-static void host_access(struct court *c, int op)
-{
-	const struct range *r = c->p->op[op].range;
-
-	meet(c, op, c->host, r->buffer, (uint8_t)(((1u << r->n) - 1) << r->from), r->write, true);
 }
 
 static void run(struct court *c, int op)
@@ -399,12 +420,15 @@ static void run(struct court *c, int op)
 			use(c, op, n, &o->range[i]);
 		break;
 	case OP_RECORD:
-		*rec = enqueue(c, o, o->stream);
+		n = enqueue(c, o, o->stream);
+		if (c->fault != FAULT_RECORD || *rec < 0)
+			*rec = n;
 		break;
 	case OP_WAIT:
 		if (*rec >= 0) {
 			n = enqueue(c, o, o->stream);
-			edge(c, *rec, n, IN_DOC);
+			if (c->fault != FAULT_WAIT)
+				edge(c, *rec, n, IN_DOC);
 		}
 		break;
 	case OP_EVENT_NEW:
@@ -438,11 +462,12 @@ static void run(struct court *c, int op)
 			host_after_all(c, o->ctx, stream_number(c, o, o->stream), true, IN_OBS);
 		break;
 	case OP_CTX_SYNC:
-		host_after_all(c, o->ctx, -1, false, IN_DOC);
+		if (c->fault != FAULT_SYNC)
+			host_after_all(c, o->ctx, -1, false, IN_DOC);
 		break;
 	case OP_HOST_READ:
 	case OP_HOST_WRITE:
-		host_access(c, op);
+		host_access(c, op, o->range);
 		break;
 	case OP_ALLOC:
 		alloc(c, op);
@@ -458,13 +483,14 @@ static void run(struct court *c, int op)
 	}
 }
 
-void judge(const struct program *p, struct verdict *v)
+void judge(const struct program *p, struct verdict *v, enum fault fault)
 {
 	static struct court c;
 
 	memset(&c, 0, sizeof(c));
 	c.p = p;
 	c.v = v;
+	c.fault = fault;
 	v->n = 0;
 	for (unsigned i = 0; i < CONTEXTS; i++)
 		for (unsigned s = 0; s < STREAMS; s++)

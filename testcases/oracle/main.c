@@ -32,6 +32,7 @@ struct trial {
 	struct told told[FINDINGS];
 	struct verdict verdict;
 	char why[256];
+	enum fault fault;
 };
 
 /* --- feeding --------------------------------------------------------------------- */
@@ -367,7 +368,7 @@ static bool is_told(struct trial *t, const struct program *p, const struct pair 
 static bool agree(struct trial *t, const struct program *p)
 {
 	t->why[0] = 0;
-	judge(p, &t->verdict);
+	judge(p, &t->verdict, t->fault);
 	ask_engine(t, p);
 	if (t->why[0])
 		return false;
@@ -446,6 +447,36 @@ static void shrink(struct trial *t, struct program *p)
 	agree(t, p);
 }
 
+#define FAULT_PROGRAMS 3000 /* in which each must be seen */
+
+/* Is every wrong judge found out? */
+static bool faults_are_seen(struct trial *t)
+{
+	static const char *const name[] = {
+#define X(text) #text,
+		FAULTS(X)
+#undef X
+	};
+	bool all = true;
+
+	for (unsigned f = FAULT_NONE + 1; f < NR_FAULTS; f++) {
+		bool seen = false;
+
+		t->fault = f;
+		for (uint64_t seed = 1; !seen && seed <= FAULT_PROGRAMS; seed++) {
+			struct program p;
+
+			program_random(&p, seed, F_ALL);
+			seen = !agree(t, &p);
+		}
+		if (!seen)
+			printf("not ok: a judge without %s agrees with the engine\n", name[f]);
+		all &= seen;
+	}
+	t->fault = FAULT_NONE;
+	return all;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long n = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000;
@@ -454,6 +485,7 @@ int main(int argc, char **argv)
 	unsigned features = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 0) : F_ALL;
 	static struct trial t;
 
+	failed += !faults_are_seen(&t);
 	for (unsigned long i = 0; i < n && failed < FAILED_MAX; i++) {
 		struct program p;
 

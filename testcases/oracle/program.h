@@ -125,6 +125,18 @@ struct verdict {
 	unsigned n;
 	struct pair pair[PAIRS_MAX];
 };
-void judge(const struct program *p, struct verdict *v);
+/* What a wrong judge would forget: each must be seen to disagree with the engine. */
+/* clang-format off */
+#define FAULTS(X)                                                                        \
+	X(NONE) X(FIFO) X(LEGACY) X(CALL) X(WAIT) X(RECORD) X(SYNC) X(OBSERVED)          \
+	X(AT_CALL) X(LIFE) X(STAGED)
+/* clang-format on */
+enum fault {
+#define X(name) FAULT_##name,
+	FAULTS(X)
+#undef X
+		NR_FAULTS
+};
+void judge(const struct program *p, struct verdict *v, enum fault fault);
 
 #endif
