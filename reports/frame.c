@@ -17,7 +17,10 @@ enum held_against { BY_FUNCTION, BY_MODULE, BY_FILE };
  * the user's. */
 #define INNER KRT_FRAME_INTERNAL
 
-/* `*` stands for any text.  Functions are without result, parameters and template arguments. */
+/*
+ * `*` stands for any text.  Functions are without result, parameters and template arguments.
+ * What only begins with a slash is the name of a file, of no folder on the way to it.
+ */
 static const struct pattern {
 	uint8_t against; /* enum held_against */
 	uint8_t kind;	 /* enum krt_frame_kind */
@@ -78,7 +81,7 @@ static const struct pattern {
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/lib/python3*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/lib64/python3*"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "*/pytorch/torch/*"},
-	{BY_FILE, KRT_FRAME_LIBRARY, "*/torchinductor_*"}, /* what it compiled */
+	{BY_FILE, KRT_FRAME_LIBRARY, "*/torchinductor_*/*"}, /* what it compiled */
 	{BY_FILE, KRT_FRAME_LIBRARY, "<frozen *"},
 	{BY_FILE, KRT_FRAME_LIBRARY, "<eval_with_key>*"}, /* of torch.fx */
 	{BY_FILE, KRT_FRAME_LIBRARY, "<__array_function__ *"},
@@ -137,11 +140,18 @@ bool krt_glob(const char *glob, const char *s)
 	return !*glob;
 }
 
+static bool fits(const char *glob, const char *s)
+{
+	bool name = !strncmp(glob, "*/", 2) && !strchr(glob + 2, '/');
+
+	return name ? krt_glob(glob + 2, krt_base_name(s)) : krt_glob(glob, s);
+}
+
 static bool any(enum held_against against, enum krt_frame_kind kind, const char *s)
 {
 	for (size_t i = 0; s && i < sizeof(pattern) / sizeof(*pattern); i++)
 		if (pattern[i].against == against && pattern[i].kind == kind &&
-		    krt_glob(pattern[i].glob, s))
+		    fits(pattern[i].glob, s))
 			return true;
 	return false;
 }
