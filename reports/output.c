@@ -280,6 +280,8 @@ static bool part(const struct krt_report *r, size_t i, struct krt_report *one)
 	*one = *r;
 	one->process = &r->process[i];
 	one->nprocesses = 1;
+	if (r->nprocesses > 1)
+		one->orders_tried = 0; /* what is left was counted over all processes */
 	one->finding = findings_of(pid, r->finding, r->nfindings, &one->nfindings);
 	one->suppressed = findings_of(pid, r->suppressed, r->nsuppressed, &one->nsuppressed);
 	if (one->finding && one->suppressed)

@@ -352,6 +352,7 @@ t 'tree: a report a process' 66 sim --report=json:r.%p.json --log-path=l.%p.txt 
 [ "$(ls r.*.json | wc -l)" = 2 ] || complain "reports: $(ls r.*)"
 [ "$(ls l.*.txt | wc -l)" = 2 ] || complain "texts: $(ls l.*)"
 [ "$(cat r.*.json | grep -c '"verdict": "clean"')" = 1 ] || complain 'not one clean report'
+[ "$(cat r.*.json | grep -c '"orders_tried": 0')" = 2 ] || complain 'orders of all processes in the report of one'
 t 'tree: bare, two processes' 66 bare "$tree" init race 'exec{' init race '}' wait
 count err 'SUMMARY: krtsan: error' 2
 t 'tree: bare, only the child races' 0 bare "$tree" init clean 'exec{' init race '}' wait
