@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [libraries] [bench] [torchbench] [py_stacks]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [libraries] [bench] [torchbench] [fix] [stacks]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels libraries bench torchbench py_stacks}
+what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels libraries bench torchbench fix stacks}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -172,8 +172,13 @@ bench)
 	testcases/bench/graph_launch.sh --gpu "$B" 100
 	want $? 0 "launch of many nodes" ""
 	;;
-py_stacks)
-	OUT=$OUT testcases/gpu/py_stacks.sh; want $? 0 "Python frames" ""
+fix)
+	OUT=$OUT testcases/gpu/fix.sh
+	want $? 0 "PyTorch's fixes, pasted in" ""
+	;;
+stacks)
+	testcases/gpu/stacks_cost.sh
+	want $? 0 "cost of stacks" ""
 	;;
 torchbench)
 	testcases/bench/cost.sh --rounds=3 "us per step" python3 testcases/gpu/train.py 150 bench

@@ -3,7 +3,7 @@
 What call stacks cost a PyTorch step, as ratios to native within one run:
 stacks=none, leaf and full, and full without Python frames, in turns.
 
-  py_stacks_cost.py BUILD SECONDS
+  stacks_cost.py BUILD SECONDS
 
 PyTorch is imported twice, with and without krtsan; each figure is that of a
 child made by fork, whose options are in force when it initialises CUDA.
