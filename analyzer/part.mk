@@ -22,7 +22,7 @@ $(O)/libkrtcore.a: $(CORE_OBJ)
 # --- end of libkrtcore.a -------------------------------------------------------
 
 # --- krtsan: the command line ----------------------------------------------------
-# Runs on any machine with libc: elfutils, its decompressors, those of module images
+# Runs on any machine with libc: elfutils, its decompressors, those of module images, jansson
 # and the C++ demangler go in statically.
 CLI_SRC := analyzer/main.c $(wildcard analyzer/cmd_*.c)
 CLI_OBJ := $(CLI_SRC:%.c=$(O)/core/%.o)
