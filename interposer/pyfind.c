@@ -154,8 +154,7 @@ static bool object_python(const struct krt_object *first, const struct krt_objec
 {
 	const ElfW(Sym) *eval = krt_object_symbol(o, "_PyEval_EvalFrameDefault", false);
 	const ElfW(Sym) *runtime = krt_object_symbol(o, "_PyRuntime", true);
-	const char *(*get_version)(void) =
-		(const char *(*)(void))krt_object_find(o, "Py_GetVersion");
+	void *get_version = krt_object_find(o, "Py_GetVersion");
 	const ElfW(Sym) *version = krt_object_symbol(o, "Py_Version", true);
 
 	if (!eval || !runtime || !get_version)
@@ -169,6 +168,7 @@ static bool object_python(const struct krt_object *first, const struct krt_objec
 						   "PyThreadState_GetUnchecked"),
 		.first_interpreter = (void *(*)(void))krt_object_find(o, "PyInterpreterState_Head"),
 		.main_interpreter = (void *(*)(void))krt_object_find(o, "PyInterpreterState_Main"),
+		.get_version = (const char *(*)(void))get_version,
 		.finalizing = (int (*)(void))either(o, "_Py_IsFinalizing", "Py_IsFinalizing"),
 		.code_type = variable(first, o, "PyCode_Type"),
 		.text_type = variable(first, o, "PyUnicode_Type"),
@@ -176,10 +176,8 @@ static bool object_python(const struct krt_object *first, const struct krt_objec
 		.odd = krt_object_find(o, "_Py_NegativeRefcount") !=
 		       NULL, /* counts references: a debug build */
 	};
-	/* Py_GetVersion writes where it has none ready, so later versions are asked otherwise */
-	py->version = version ? (uint32_t) * (const unsigned long *)(o->base + version->st_value)
-			      : parse_version(get_version());
-	py->minor = py->version >> 16 & 255;
+	if (version)
+		py->version = (uint32_t) * (const unsigned long *)(o->base + version->st_value);
 	return true;
 }
 
@@ -218,11 +216,26 @@ static void notice(const struct krt_python *py, enum krt_no_python why)
 		krt_python_text(why));
 }
 
+/*
+ * May its functions be called?  An object that is being loaded is listed before it is
+ * relocated: a call would fault.  That its types are made ready shows that its own code ran.
+ */
+static bool ready(const struct krt_python *py)
+{
+	uintptr_t head = py->l.head ? py->l.head : layouts[0].head, flags;
+
+	return py->code_type && krt_py_read_word(py->code_type + head + 152, &flags) &&
+	       flags & 1u << 12;
+}
+
 /* Is this one to be tried?  Under the lock. */
 static bool acceptable(struct krt_python *py)
 {
 	enum krt_no_python why;
 
+	if (!py->version)
+		py->version = parse_version(py->get_version());
+	py->minor = py->version >> 16 & 255;
 	if (py->version >> 24 != 3 || py->minor < MINOR_MIN || py->minor > MINOR_MAX ||
 	    !py->this_thread || !py->current || !py->first_interpreter || !py->main_interpreter ||
 	    !py->finalizing || !py->code_type || !py->text_type || !py->bytes_type) {
@@ -256,7 +269,7 @@ static __attribute__((noinline)) void look(unsigned changes)
 	for (unsigned i = 0; i < s->n; i++) {
 		if (py && s->py[i].runtime == py->runtime && s->py[i].eval == py->eval)
 			there = krt_pycode_watched(py);
-		else if (!py && !refused && acceptable(&s->py[i]) &&
+		else if (!py && !refused && (!s->py[i].version || acceptable(&s->py[i])) &&
 			 (found[i] = krt_alloc(sizeof *py)))
 			*found[i] = s->py[i];
 		some |= found[i] != NULL;
@@ -341,10 +354,13 @@ static int look_sound(const struct krt_python *py, uintptr_t state, struct krt_p
 static int try_one(struct krt_python *py)
 {
 	bool held;
-	uintptr_t state = krt_pyframe_state(py, &held), at;
+	uintptr_t state, at;
 	struct krt_pycode *c;
 	int sound;
 
+	if (!ready(py))
+		return 0;
+	state = krt_pyframe_state(py, &held);
 	if (!state || py->finalizing() ||
 	    !krt_pyframe_innermost(py, state, &at, &krt_pyreads_plain) || !at)
 		return 0;
@@ -363,8 +379,11 @@ static __attribute__((noinline)) struct krt_python *choose(void)
 
 	krt_lock(&krt_wipe.w.python);
 	for (unsigned i = 0; i < PYTHONS && !atomic_load(&chosen); i++) {
-		int sound = found[i] ? try_one(found[i]) : -1;
+		int sound;
 
+		if (found[i] && !found[i]->version && ready(found[i]) && !acceptable(found[i]))
+			found[i] = NULL;
+		sound = found[i] ? try_one(found[i]) : -1;
 		if (sound > 0) {
 			const struct krt_module *libc = krt_module_at((uintptr_t)&syscall);
 

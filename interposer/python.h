@@ -51,7 +51,8 @@ struct krt_python {
 		void); /* that which holds the GIL (up to 3.11), that by which this thread does */
 	void *(*first_interpreter)(void), *(*main_interpreter)(void);
 	int (*finalizing)(void);
-	uint32_t version; /* as PY_VERSION_HEX */
+	const char *(*get_version)(void);
+	uint32_t version; /* as PY_VERSION_HEX; 0: get_version tells, once it may be called */
 	bool odd;	  /* a debug build, or one without GIL */
 };
 

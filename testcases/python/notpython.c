@@ -3,12 +3,13 @@
  * A program that looks like an interpreter and is none that is known: what is not
  * as expected must switch Python frames off, with a word, and harm nothing.
  *
- *   notpython later|wild|other|cycle|quiet
+ *   notpython later|wild|other|cycle|quiet|loading
  */
 #include "../../interposer/cuabi.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 unsigned long Py_Version = 0x030b02f0;
@@ -20,7 +21,10 @@ struct type {
 	const char *name;
 	unsigned long basic, item;
 	void (*dealloc)(void *);
+	const void *between[14];
+	unsigned long flags;
 };
+#define READY (1ul << 12)
 
 void PyThreadDealloc(void *o);
 int _PyEval_EvalFrameDefault(int n);
@@ -36,9 +40,9 @@ void PyThreadDealloc(void *o)
 	(void)o;
 }
 
-struct type PyCode_Type = {.name = "code", .dealloc = PyThreadDealloc};
-struct type PyUnicode_Type = {.name = "str", .dealloc = PyThreadDealloc};
-struct type PyBytes_Type = {.name = "bytes", .dealloc = PyThreadDealloc};
+struct type PyCode_Type = {.name = "code", .dealloc = PyThreadDealloc, .flags = READY};
+struct type PyUnicode_Type = {.name = "str", .dealloc = PyThreadDealloc, .flags = READY};
+struct type PyBytes_Type = {.name = "bytes", .dealloc = PyThreadDealloc, .flags = READY};
 
 static char state[512];
 static struct {
@@ -54,6 +58,8 @@ const char *Py_GetVersion(void)
 
 void *PyGILState_GetThisThreadState(void)
 {
+	if (!PyCode_Type.flags)
+		abort(); /* as it would where the object is not relocated yet */
 	return now;
 }
 
@@ -128,5 +134,7 @@ int main(int argc, char **argv)
 		put(frame + 48, frame);
 	else if (!strcmp(how, "quiet"))
 		now = NULL;
+	else if (!strcmp(how, "loading"))
+		PyCode_Type.flags = 0;
 	return _PyEval_EvalFrameDefault(0);
 }

@@ -73,7 +73,7 @@ rc=$?
 check "damaged: everywhere, a trace with Python frames" "$([ $rc = 0 ] || echo "exit code $rc")"
 
 # None of those that are known: a word of why, once, and the report is as without.
-for c in 'later 3\.14: this version' 'wild 3\.11: its frames' 'other 3\.11: its frames' 'cycle 3\.11: its frames' 'quiet -'; do
+for c in 'later 3\.14: this version' 'wild 3\.11: its frames' 'other 3\.11: its frames' 'cycle 3\.11: its frames' 'quiet -' 'loading -'; do
 	krtsan -- "$build/python/notpython" "${c%% *}"
 	bad=
 	[ $rc = 66 ] || bad="exit code $rc;"
