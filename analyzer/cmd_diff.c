@@ -87,9 +87,10 @@ static bool takes_part(const struct krt_report *r, size_t i, const struct side *
 
 static void as_text(const struct krt_finding *f, enum change c)
 {
-	const struct krt_frame *site = krt_stack_site(&f->current.stack);
+	const struct krt_frame *site, *previous;
 	char function[KRT_SHORT_NAME] = "", line[512];
 
+	krt_finding_sites(f, &site, &previous);
 	if (site)
 		krt_frame_function(site, function);
 	if (site && site->file)

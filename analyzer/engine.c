@@ -574,10 +574,11 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 	trouble_reasons(e, trouble);
 	e->cov.dropped += dropped;
 	if (dropped)
-		krt_reason(e, KRT_REASON_DROPPED, "%llu records", (unsigned long long)dropped);
+		krt_reason(e, KRT_REASON_DROPPED, "%llu record%s", (unsigned long long)dropped,
+			   dropped == 1 ? "" : "s");
 	if (e->malformed)
-		krt_reason(e, KRT_REASON_DROPPED, "%llu malformed records were left out",
-			   (unsigned long long)e->malformed);
+		krt_reason(e, KRT_REASON_DROPPED, "%llu malformed record%s left out",
+			   (unsigned long long)e->malformed, e->malformed == 1 ? " was" : "s were");
 	if (!e->cov.calls)
 		krt_coverage_reason(&e->cov, KRT_REASON_NO_CUDA, NULL);
 	if (e->heap.failed)

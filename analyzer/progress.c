@@ -128,7 +128,8 @@ static void tries(void *progress, uint64_t again)
 
 	if (!p->on || !due(p))
 		return;
-	snprintf(text, sizeof(text), "trying fixes, %s records", grouped(again, number));
+	snprintf(text, sizeof(text), "trying fixes, %s record%s", grouped(again, number),
+		 again == 1 ? "" : "s");
 	show(p, text);
 }
 

@@ -73,10 +73,8 @@ enum krt_user_api krt_user_api_of(const struct krt_finding *f, const struct krt_
 	return KRT_USER_DRIVER;
 }
 
-static const char *place(const struct krt_stack *s, struct krt_arena *a)
+static const char *place(const struct krt_frame *f, struct krt_arena *a)
 {
-	const struct krt_frame *f = krt_stack_site(s);
-
 	if (!f || !f->file || !f->line)
 		return NULL;
 	return krt_arena_printf(a, "%.100s:%u", krt_base_name(f->file), f->line);
@@ -84,14 +82,15 @@ static const char *place(const struct krt_stack *s, struct krt_arena *a)
 
 void krt_user_fix(struct krt_finding *f, const struct krt_user_process *p, struct krt_arena *a)
 {
-	const struct krt_operation *first =
-		f->edge.record_after == f->current.sequence || !f->previous.api ? &f->current
-										: &f->previous;
-	const struct krt_operation *then =
-		f->edge.wait_before == f->previous.sequence ? &f->previous : &f->current;
-	const struct krt_fix_places at = {place(&first->stack, a), place(&then->stack, a),
-					  place(&f->buffer.freed_at, a)};
+	bool cur_first = f->edge.record_after == f->current.sequence || !f->previous.api;
+	bool prev_then = f->edge.wait_before == f->previous.sequence;
+	const struct krt_frame *cur, *prev;
+	struct krt_fix_places at;
 
+	krt_finding_sites(f, &cur, &prev);
+	at.record = place(cur_first ? cur : prev, a);
+	at.wait = place(prev_then ? prev : cur, a);
+	at.freed = place(krt_stack_site(&f->buffer.freed_at), a);
 	f->edge.api = krt_user_api_of(f, p);
 	krt_fix_words(f, &at, a);
 }

@@ -215,6 +215,62 @@ const struct krt_frame *krt_stack_site(const struct krt_stack *s)
 	return library;
 }
 
+/* Number n of a stack's frames of a kind, from the inner end; NULL: there are fewer. */
+static const struct krt_frame *nth(const struct krt_stack *s, enum krt_frame_kind kind, unsigned n)
+{
+	for (unsigned i = 0; i < s->depth; i++)
+		if (krt_frame_kind(&s->frame[i]) == kind && !n--)
+			return &s->frame[i];
+	return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
+static bool same_address(const struct krt_frame *a, const struct krt_frame *b)
+{
+	return a->pc == b->pc && a->offset == b->offset && same_text(a->module, b->module);
+}
+
+/* One place in the source; where lines are not known, one instruction. */
+static bool same_place(const struct krt_frame *a, const struct krt_frame *b)
+{
+	if (!same_text(a->function, b->function) || !same_text(a->file, b->file) ||
+	    a->line != b->line)
+		return false;
+	return (a->file && a->line) || same_address(a, b);
+}
+
+/* Inlined into the function of the next frame: both have one address. */
+static bool inlined(const struct krt_stack *s, const struct krt_frame *f)
+{
+	return f + 1 < s->frame + s->depth && !f->python && f[1].pc == f->pc;
+}
+
+void krt_finding_sites(const struct krt_finding *f, const struct krt_frame **current,
+		       const struct krt_frame **previous)
+{
+	const struct krt_stack *cur = &f->current.stack, *prev = &f->previous.stack;
+	const struct krt_frame *a = krt_stack_site(cur), *b = krt_stack_site(prev);
+	enum krt_frame_kind kind = a ? krt_frame_kind(a) : KRT_FRAME_USER;
+
+	*current = a;
+	*previous = b;
+	if (!a || !b || !same_place(a, b))
+		return;
+	for (unsigned pass = 0; pass < 2; pass++) /* by lines, then two calls in one line */
+		for (unsigned i = 0; (a = nth(cur, kind, i)) && (b = nth(prev, kind, i)); i++) {
+			if (pass ? same_address(a, b) || inlined(cur, a) || inlined(prev, b)
+				 : same_place(a, b))
+				continue;
+			*current = a;
+			*previous = b;
+			return;
+		}
+}
+
 const char *krt_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -100,9 +100,7 @@ void krt_gate_tell(const struct krt_gate *g)
 {
 	krt_suppressions_tell(g->suppressions, g->print, stderr);
 	if (g->path)
-		fprintf(stderr,
-			"krtsan: baseline: %s: %zu finding%s known, %zu new, %zu of it not seen "
-			"any more\n",
+		fprintf(stderr, "krtsan: baseline: %s: %zu finding%s known, %zu new, %zu gone\n",
 			g->path, g->nknown, g->nknown == 1 ? "" : "s", g->nnew, g->absent);
 }
 

@@ -69,6 +69,13 @@ enum krt_frame_kind krt_frame_kind(const struct krt_frame *f);
  * a library; NULL if there is none.
  */
 const struct krt_frame *krt_stack_site(const struct krt_stack *s);
+/*
+ * The frames a finding's two operations are known by: of each its site, but where both
+ * have the same (a function that all launch through) the first frame of the user's in
+ * which the stacks differ.  Stacks that differ nowhere keep their site.
+ */
+void krt_finding_sites(const struct krt_finding *f, const struct krt_frame **current,
+		       const struct krt_frame **previous);
 /* Marks what belongs to cudart and krtsan.h at the inner end of a named stack as internal. */
 void krt_stack_fold(struct krt_stack *s);
 /* A frame's function without result, parameters, template arguments and compilers' marks. */

@@ -47,7 +47,8 @@ static void stack(struct krt_json *j, const char *key, const struct krt_stack *s
 }
 
 /* open: it is not known where the range ends */
-static void operation(struct krt_json *j, const char *key, const struct krt_operation *o, bool open)
+static void operation(struct krt_json *j, const char *key, const struct krt_operation *o, bool open,
+		      const struct krt_frame *site)
 {
 	char readable[KRT_SHORT_NAME];
 
@@ -75,6 +76,10 @@ static void operation(struct krt_json *j, const char *key, const struct krt_oper
 	krt_json_string(j, "knowledge", o->knowledge);
 	krt_json_string(j, "declared_at", o->declared_at);
 	krt_json_string(j, "nvtx_range", o->nvtx);
+	if (site)
+		krt_json_uint(j, "site", (uint64_t)(site - o->stack.frame));
+	else
+		krt_json_null(j, "site");
 	stack(j, "stack", &o->stack);
 	krt_json_close(j, '}');
 }
@@ -181,6 +186,9 @@ static void suppression(struct krt_json *j, const struct krt_finding *f)
 
 static void finding(struct krt_json *j, const struct krt_finding *f)
 {
+	const struct krt_frame *cur, *prev;
+
+	krt_finding_sites(f, &cur, &prev);
 	krt_json_open(j, NULL, '{');
 	fingerprint(j, "fingerprint", f->fingerprint);
 	krt_json_string(j, "rule", krt_rules[f->rule].id);
@@ -191,8 +199,8 @@ static void finding(struct krt_json *j, const struct krt_finding *f)
 	krt_json_string(j, "message", f->message ? f->message : krt_rules[f->rule].title);
 	krt_json_string(j, "fix", f->fix);
 	buffer(j, &f->buffer);
-	operation(j, "current", &f->current, f->buffer.open);
-	operation(j, "previous", &f->previous, f->buffer.open);
+	operation(j, "current", &f->current, f->buffer.open, cur);
+	operation(j, "previous", &f->previous, f->buffer.open, prev);
 	krt_json_open(j, "ordering", '{');
 	krt_json_string(j, "exists", f->order_exists);
 	krt_json_string(j, "missing", f->order_missing);

@@ -196,12 +196,15 @@ static const char *file_of(struct sarif *s, const struct krt_frame *f)
 	return file && *file ? file : NULL;
 }
 
-static struct place place_of(struct sarif *s, const struct krt_stack *stack)
+/* site: the frame that the stack is known by, or NULL; what it went through has no place */
+static struct place place_of(struct sarif *s, const struct krt_stack *stack,
+			     const struct krt_frame *site)
 {
 	struct place at = {NULL, 1, NULL};
 	bool below = false;
 
-	for (unsigned i = 0; i < stack->depth && !below; i++) {
+	for (unsigned i = site ? (unsigned)(site - stack->frame) : 0; i < stack->depth && !below;
+	     i++) {
 		const struct krt_frame *f = &stack->frame[i];
 		const char *file = krt_frame_kind(f) == KRT_FRAME_USER ? file_of(s, f) : NULL;
 
@@ -224,11 +227,13 @@ static struct place place_of_finding(struct sarif *s, const struct krt_finding *
 {
 	const struct krt_stack *stacks[] = {&f->current.stack, &f->previous.stack,
 					    &f->buffer.allocated_at, &f->buffer.freed_at};
-	const struct krt_frame *site = krt_stack_site(&f->current.stack);
+	const struct krt_frame *site, *sites[4] = {0};
 	struct place at = {NULL, 1, NULL};
 
+	krt_finding_sites(f, &sites[0], &sites[1]);
+	site = sites[0];
 	for (unsigned i = 0; i < 4 && !at.file; i++)
-		at = place_of(s, stacks[i]);
+		at = place_of(s, stacks[i], sites[i]);
 	if (at.file)
 		return at;
 	at.file = site && site->module ? site->module : program(s, f->pid);
@@ -319,6 +324,7 @@ struct step {
 	const char *what;
 	uint64_t sequence;
 	const struct krt_stack *stack;
+	const struct krt_frame *site; /* of an operation's stack */
 	struct place at;
 	unsigned id; /* of the related location, 0: none */
 };
@@ -327,14 +333,16 @@ struct step {
 static unsigned steps_of(struct sarif *s, const struct krt_finding *f, struct step *step)
 {
 	const struct krt_buffer *b = &f->buffer;
+	const struct krt_frame *cur, *prev;
 	unsigned n = 0, id = 0;
 
+	krt_finding_sites(f, &cur, &prev);
 	if (f->current.api)
 		step[n++] = (struct step){NULL, operation_words(s, &f->current),
-					  f->current.sequence, &f->current.stack};
+					  f->current.sequence, &f->current.stack, cur};
 	if (f->previous.api)
 		step[n++] = (struct step){"the earlier operation", operation_words(s, &f->previous),
-					  f->previous.sequence, &f->previous.stack};
+					  f->previous.sequence, &f->previous.stack, prev};
 	if (b->kind && b->allocated_by)
 		step[n++] = (struct step){"the allocation",
 					  words(s, NAME, "allocation by %s, #%" PRIu64,
@@ -346,7 +354,7 @@ static unsigned steps_of(struct sarif *s, const struct krt_finding *f, struct st
 			words(s, NAME, "free by %s, #%" PRIu64, b->freed_by, b->freed_seq),
 			b->freed_seq, &b->freed_at};
 	for (unsigned i = 0; i < n; i++) {
-		step[i].at = place_of(s, step[i].stack);
+		step[i].at = place_of(s, step[i].stack, step[i].site);
 		step[i].id = step[i].stack != &f->current.stack && step[i].at.file ? ++id : 0;
 	}
 	return n;

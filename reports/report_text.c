@@ -200,20 +200,20 @@ static void frame(struct text *t, const struct krt_frame *f)
 }
 
 /*
- * One line: the call site first, then its callers.  Frames of krtsan and CUDA
- * are left out, and what called main or a thread's function; those of other
- * libraries only count where there is nothing else.
+ * One line: the frame it is known by first, then its callers, then what that went through.
+ * Frames of krtsan and CUDA are left out, and what called main or a thread's function; those
+ * of other libraries only count where there is nothing else.
  */
-static void folded(struct text *t, const struct krt_stack *s)
+static void folded(struct text *t, const struct krt_stack *s, const struct krt_frame *site)
 {
-	const struct krt_frame *site = krt_stack_site(s);
+	const struct krt_frame *inner = krt_stack_site(s);
 	enum krt_frame_kind wanted = site ? krt_frame_kind(site) : KRT_FRAME_INTERNAL;
 	unsigned shown = 0;
 	bool gap = false;
 
 	if (!site) /* only library code: better than nothing */
 		frame(t, &s->frame[0]);
-	for (unsigned i = 0; site && i < s->depth; i++) {
+	for (unsigned i = site ? (unsigned)(site - s->frame) : 0; site && i < s->depth; i++) {
 		const struct krt_frame *f = &s->frame[i];
 
 		if (krt_frame_kind(f) != wanted) {
@@ -229,6 +229,10 @@ static void folded(struct text *t, const struct krt_stack *s)
 		frame(t, f);
 		if (f->function && !strcmp(f->function, "main"))
 			break;
+	}
+	if (site && site != inner) {
+		say(t, ", through ");
+		frame(t, inner);
 	}
 }
 
@@ -330,7 +334,8 @@ static void by(struct text *t, const struct krt_operation *o)
 }
 
 /* Where first, then what: one line where there is no stack. */
-static void operation(struct text *t, const char *when, const struct krt_operation *o)
+static void operation(struct text *t, const char *when, const struct krt_operation *o,
+		      const struct krt_frame *site)
 {
 	if (!o->api)
 		return;
@@ -339,7 +344,7 @@ static void operation(struct text *t, const char *when, const struct krt_operati
 	plain(t, what(o));
 	if (o->stack.depth) {
 		say(t, " at ");
-		folded(t, &o->stack);
+		folded(t, &o->stack, site);
 		end(t);
 		begin(t, 5);
 		say(t, "by ");
@@ -361,7 +366,7 @@ static void made(struct text *t, const char *how, const char *api, uint64_t seq,
 	say(t, " #%" PRIu64, seq);
 	if (s->depth) {
 		say(t, " at ");
-		folded(t, s);
+		folded(t, s, krt_stack_site(s));
 	}
 	end(t);
 }
@@ -477,10 +482,8 @@ static void fix(struct text *t, const struct krt_finding *f)
 	verified(t, e);
 }
 
-static void summary(struct text *t, const struct krt_finding *f)
+static void summary(struct text *t, const struct krt_finding *f, const struct krt_frame *site)
 {
-	const struct krt_frame *site = krt_stack_site(&f->current.stack);
-
 	begin(t, 1);
 	say(t, "SUMMARY: krtsan: %s %s ", krt_level_name(f->level), krt_rules[f->rule].id);
 	if (site && site->file) {
@@ -505,7 +508,9 @@ static void finding(struct text *t, const struct krt_finding *f)
 	enum color c = f->level == KRT_LEVEL_ERROR     ? RED
 		       : f->level == KRT_LEVEL_WARNING ? YELLOW
 						       : CYAN;
+	const struct krt_frame *cur, *prev;
 
+	krt_finding_sites(f, &cur, &prev);
 	t->pid = f->pid ? f->pid : t->w->pid;
 	begin(t, 1);
 	say(t, "%skrtsan: %s %s%s (%s%s%s)  [id %016" PRIx64 "]", paint(t, c),
@@ -519,8 +524,8 @@ static void finding(struct text *t, const struct krt_finding *f)
 	plain(t, f->message ? f->message : krt_rules[f->rule].title);
 	say(t, "%s", paint(t, PLAIN));
 	end(t);
-	operation(t, "", &f->current);
-	operation(t, "after ", &f->previous);
+	operation(t, "", &f->current, cur);
+	operation(t, "after ", &f->previous, prev);
 	buffer(t, &f->buffer);
 	field(t, "order that exists", f->order_exists);
 	field(t, "missing edge", f->order_missing);
@@ -539,7 +544,7 @@ static void finding(struct text *t, const struct krt_finding *f)
 		full(t, "allocated", &f->buffer.allocated_at);
 		full(t, "freed", &f->buffer.freed_at);
 	}
-	summary(t, f);
+	summary(t, f, cur);
 	begin(t, 0);
 	end(t);
 	t->pid = t->w->pid;

@@ -42,9 +42,13 @@ static const char *const key_text[] = {
 #undef X
 };
 
+/* Before a key: of the other operation. */
+#define OTHER "other_"
+
 struct term {
 	struct term *next;
 	enum key key;
+	bool other;
 	const char *glob;
 };
 
@@ -54,6 +58,7 @@ struct line {
 	unsigned number;
 	bool rule[KRT_NR_RULES];
 	struct term *terms;
+	bool both; /* some terms are of the other operation */
 	const char *reason;
 	int expires; /* 20301231, or 0 */
 	bool expired;
@@ -179,15 +184,24 @@ static int parse_class(const struct parser *p, const char *class)
 	return bad(p, "%.60s: no such rule; known are *, words of ids as race, and%s", class, list);
 }
 
-/* Length of the key and its `=`, 0: none begins here.  *key NR_KEYS: an unknown one. */
-static size_t key_at(const char *s, enum key *key)
+static bool of_operation(enum key key)
 {
-	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz_");
+	return key == KEY_FUNC || key == KEY_FILE || key == KEY_MODULE || key == KEY_KERNEL ||
+	       key == KEY_STREAM || key == KEY_API || key == KEY_NVTX;
+}
+
+/* Length of the key and its `=`, 0: none begins here.  *key NR_KEYS: an unknown one. */
+static size_t key_at(const char *s, enum key *key, bool *other)
+{
+	size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz_"), skip;
 
 	if (!n || s[n] != '=' || s[n + 1] == '=')
 		return 0;
+	*other = !strncmp(s, OTHER, sizeof(OTHER) - 1);
+	skip = *other ? sizeof(OTHER) - 1 : 0;
 	for (*key = 0; *key < NR_KEYS; (*key)++)
-		if (strlen(key_text[*key]) == n && !strncmp(key_text[*key], s, n))
+		if ((!*other || of_operation(*key)) && strlen(key_text[*key]) == n - skip &&
+		    !strncmp(key_text[*key], s + skip, n - skip))
 			break;
 	return n + 1;
 }
@@ -214,9 +228,10 @@ static char *unquoted(struct parser *p, const char **s)
 {
 	const char *from = *s, *to = from;
 	enum key key;
+	bool other;
 
 	for (; *to; to++) {
-		if (*to == ',' && key_at(to + 1 + strspn(to + 1, " \t"), &key))
+		if (*to == ',' && key_at(to + 1 + strspn(to + 1, " \t"), &key, &other))
 			break;
 		if (*to == '#' && isblank((unsigned char)to[-1]))
 			break;
@@ -252,7 +267,7 @@ static const char *glob_of(const struct parser *p, const char *value)
 				value + begins, ends ? "" : "*");
 }
 
-static int add_term(const struct parser *p, enum key key, const char *value)
+static int add_term(const struct parser *p, enum key key, bool other, const char *value)
 {
 	struct line *l = p->line;
 	struct term *t, **end = &l->terms;
@@ -270,10 +285,12 @@ static int add_term(const struct parser *p, enum key key, const char *value)
 	if (!t)
 		return bad(p, "no memory");
 	t->key = key;
+	t->other = other;
+	l->both |= other;
 	t->glob = glob_of(p, value);
 	if (!t->glob)
-		return bad(p, "%s%swants a pattern", key == KEY_PLAIN ? "" : key_text[key],
-			   key == KEY_PLAIN ? "" : "= ");
+		return bad(p, "%s%s%swants a pattern", other ? OTHER : "",
+			   key == KEY_PLAIN ? "" : key_text[key], key == KEY_PLAIN ? "" : "= ");
 	while (*end)
 		end = &(*end)->next;
 	*end = t;
@@ -288,15 +305,16 @@ static int parse_terms(struct parser *p, const char *s)
 
 	for (bool first = true;; first = false) {
 		enum key key = KEY_PLAIN;
+		bool other = false;
 		size_t n;
 		char *value;
 
 		s += strspn(s, " \t");
-		n = key_at(s, &key);
+		n = key_at(s, &key, &other);
 		if (n && key == NR_KEYS)
 			return bad(p,
-				   "%.*s: unknown key; known are%s (quote what is part of a "
-				   "pattern)",
+				   "%.*s: unknown key; known are%s, and " OTHER "func and the like "
+				   "(quote what is part of a pattern)",
 				   (int)n - 1, s, known + 1);
 		if (!n && !first)
 			return bad(p, "%.40s: wants KEY=PATTERN", s);
@@ -304,7 +322,7 @@ static int parse_terms(struct parser *p, const char *s)
 		value = *s == '"' ? quoted(p, &s) : unquoted(p, &s);
 		if (!value)
 			return bad(p, "a quote does not end");
-		if (add_term(p, n ? key : KEY_PLAIN, value))
+		if (add_term(p, n ? key : KEY_PLAIN, other, value))
 			return -1;
 		s += strspn(s, " \t");
 		if (!*s || *s == '#')
@@ -479,14 +497,26 @@ static bool term_fits(const struct term *t, const struct krt_finding *f)
 	       stack_fits(t, &f->buffer.allocated_at) || stack_fits(t, &f->buffer.freed_at);
 }
 
+/* one, other: the operations that a line which tells them apart is held against; else NULL */
+static bool terms_fit(const struct line *l, const struct krt_finding *f,
+		      const struct krt_operation *one, const struct krt_operation *other)
+{
+	for (const struct term *t = l->terms; t; t = t->next)
+		if (one && of_operation(t->key) ? !operation_fits(t, t->other ? other : one)
+						: !term_fits(t, f))
+			return false;
+	return true;
+}
+
 static bool line_fits(const struct line *l, const struct krt_finding *f)
 {
 	if (l->expired || !l->rule[f->rule])
 		return false;
-	for (const struct term *t = l->terms; t; t = t->next)
-		if (!term_fits(t, f))
-			return false;
-	return true;
+	if (!l->both)
+		return terms_fit(l, f, NULL, NULL);
+	return f->current.api && f->previous.api &&
+	       (terms_fit(l, f, &f->current, &f->previous) ||
+		terms_fit(l, f, &f->previous, &f->current));
 }
 
 bool krt_suppressions_fit(const struct krt_suppressions *s, const struct krt_finding *f)
@@ -600,7 +630,7 @@ static void put_value(FILE *out, const char *c, bool quotes)
 }
 
 /* key=^value$, in quotes, where a line can say it. */
-static char *term_text(const struct draft *d, enum key key, const char *value)
+static char *term_text(const struct draft *d, enum key key, bool other, const char *value)
 {
 	char *text = NULL;
 	size_t len;
@@ -613,7 +643,8 @@ static char *term_text(const struct draft *d, enum key key, const char *value)
 	out = open_memstream(&text, &len);
 	if (!out)
 		return NULL;
-	fprintf(out, "%s%c%s=", d->text, strchr(d->text, '=') ? ',' : ':', key_text[key]);
+	fprintf(out, "%s%c%s%s=", d->text, strchr(d->text, '=') ? ',' : ':', other ? OTHER : "",
+		key_text[key]);
 	quotes = strpbrk(value, "\",#") || isblank((unsigned char)*value);
 	fputs(quotes ? "\"^" : "^", out);
 	put_value(out, value, quotes);
@@ -626,9 +657,9 @@ static char *term_text(const struct draft *d, enum key key, const char *value)
 }
 
 /* Adds a term where there is such a name; `more`: only one that keeps others out. */
-static void add(struct draft *d, enum key key, const char *value, bool more)
+static void add(struct draft *d, enum key key, bool other, const char *value, bool more)
 {
-	char *text = value && *value ? term_text(d, key, value) : NULL;
+	char *text = value && *value ? term_text(d, key, other, value) : NULL;
 	long before = width(d, d->text), after = text ? width(d, text) : -1;
 
 	if (after < 0 || (more && before >= 0 && after >= before)) {
@@ -639,37 +670,61 @@ static void add(struct draft *d, enum key key, const char *value, bool more)
 	d->text = text;
 }
 
-static void add_site(struct draft *d, const struct krt_operation *o, const char *but)
+static bool same_call(const struct krt_frame *a, const struct krt_frame *b)
 {
-	const struct krt_frame *site = krt_stack_site(&o->stack);
-	char name[KRT_SHORT_NAME];
+	char one[KRT_SHORT_NAME], two[KRT_SHORT_NAME];
 
-	if (!site || !site->function)
-		return;
-	krt_frame_function(site, name);
-	if (!but || strcmp(name, but))
-		add(d, KEY_FUNC, name, false);
+	if (!a || !b || a->line != b->line || a->pc != b->pc || a->offset != b->offset)
+		return false;
+	krt_frame_function(a, one);
+	krt_frame_function(b, two);
+	return !strcmp(one, two);
 }
 
-static void add_kernel(struct draft *d, const struct krt_operation *o, const char *but)
+#define CALLERS 3 /* functions for an operation that its site does not tell from the other */
+
+/* Its site's function; `callers`: also those that called it, as a fingerprint has them. */
+static void add_functions(struct draft *d, const struct krt_operation *o, bool other,
+			  const struct krt_frame *site, bool callers)
+{
+	enum krt_frame_kind kind = site ? krt_frame_kind(site) : KRT_FRAME_USER;
+	char name[KRT_SHORT_NAME], last[KRT_SHORT_NAME] = "";
+	unsigned n = callers ? CALLERS : 1;
+
+	for (const struct krt_frame *f = site; f && n && f < o->stack.frame + o->stack.depth; f++) {
+		if (!f->function || krt_frame_kind(f) != kind)
+			continue;
+		krt_frame_function(f, name);
+		n--;
+		if (strcmp(name, last))
+			add(d, KEY_FUNC, other, name, false);
+		strcpy(last, name);
+	}
+}
+
+/* The kernel, or the call. */
+static void add_kernel(struct draft *d, const struct krt_operation *o, bool other)
 {
 	char name[KRT_SHORT_NAME];
 
-	if (!o->kernel || (but && !strcmp(o->kernel, but)))
+	if (!o->kernel) {
+		add(d, KEY_API, other, o->api, false);
 		return;
+	}
 	krt_demangle_short(o->kernel, name);
-	add(d, KEY_KERNEL, name, false);
+	add(d, KEY_KERNEL, other, name, false);
 }
 
 /*
  * Does a line with all names of an operation tell it from others of its program?  The
- * outermost function of a stack (main, a script's <module>) is in the stacks of them all.
+ * outermost function of a stack (main, a script's <module>) is in the stacks of them all,
+ * and a kernel may be in them all that go through one function.
  */
-static bool names_tell(const struct krt_operation *o)
+static bool names_tell(const struct krt_operation *o, const struct krt_frame *site)
 {
-	const struct krt_frame *site = krt_stack_site(&o->stack);
+	bool direct = site == krt_stack_site(&o->stack);
 
-	if (!o->api || o->kernel)
+	if (!o->api || (o->kernel && direct))
 		return true;
 	for (unsigned i = o->stack.depth; site && i > 0 && &o->stack.frame[i - 1] > site; i--)
 		if (krt_frame_kind(&o->stack.frame[i - 1]) == KRT_FRAME_USER)
@@ -681,25 +736,30 @@ char *krt_suppression_of(const struct krt_report *r, const bool *chosen, size_t 
 {
 	const struct krt_finding *f = &r->finding[i];
 	struct draft d = {.r = r, .chosen = chosen, .f = f, .text = strdup(krt_rules[f->rule].id)};
-	const struct krt_frame *site = krt_stack_site(&f->current.stack);
-	char id[17], name[KRT_SHORT_NAME] = "";
+	bool both = f->current.api && f->previous.api;
+	const struct krt_frame *cur, *prev;
+	bool callers;
+	char id[17];
 
 	if (!d.text)
 		return NULL;
 	snprintf(id, sizeof(id), "%016" PRIx64, f->fingerprint);
-	if (site)
-		krt_frame_function(site, name);
+	krt_finding_sites(f, &cur, &prev);
+	/* nothing tells the operations apart: one function, maybe one that all launch through */
+	callers = !both || same_call(cur, prev);
 	/* By names that last; a number only where these fit another finding too, or any. */
-	add_site(&d, &f->current, NULL);
-	add_site(&d, &f->previous, name);
-	add_kernel(&d, &f->current, NULL);
-	add_kernel(&d, &f->previous, f->current.kernel);
-	add(&d, KEY_BUFFER, f->buffer.name, false);
+	add_functions(&d, &f->current, false, cur, callers);
+	add_kernel(&d, &f->current, false);
+	if (both) {
+		add_functions(&d, &f->previous, true, prev, callers);
+		add_kernel(&d, &f->previous, true);
+	}
+	add(&d, KEY_BUFFER, false, f->buffer.name, false);
 	if (width(&d, d.text))
-		add(&d, KEY_API, f->current.api, true);
-	if (!names_tell(&f->current) || !names_tell(&f->previous))
-		add(&d, KEY_FINGERPRINT, id, false);
+		add(&d, KEY_API, false, f->current.api, true);
+	if (!names_tell(&f->current, cur) || !names_tell(&f->previous, prev))
+		add(&d, KEY_FINGERPRINT, false, id, false);
 	else if (width(&d, d.text))
-		add(&d, KEY_FINGERPRINT, id, true);
+		add(&d, KEY_FINGERPRINT, false, id, true);
 	return d.text;
 }

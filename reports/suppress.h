@@ -8,11 +8,17 @@
  *   stale-graph:kernel=^warmup$,reason="harmless, ISSUE-7",expires=2030-12-31
  *   *:module=libvendor.so                # of any rule
  *
+ *   KRT-RACE-RAW:func=^step$,kernel=^twice$,other_func=^step$,other_api=cuMemset
+ *                                        two operations
+ *
  * One a line.  What stands before the colon is a rule's id (KRT- may be left
  * out), words of ids (`race` is every id with RACE in it), or *.  Patterns
  * fit anywhere in a name; ^ and $ tie them to its ends, * is any text.  All of
- * a line must fit.  A pattern with `"`, or with a comma before what looks like a key, goes
- * in quotes, with \" and \\ in them.  A line suppresses up to the day it expires on.
+ * a line must fit, each pattern anywhere in the finding; in a line with a key other_* what
+ * stands with func, file, module, kernel, stream, api and nvtx all fits one of the finding's
+ * two operations, either, and other_func and the like the other one.  A pattern with `"`, or with a
+ * comma before what looks like a key, goes in quotes, with \" and \\ in them.  A line suppresses up
+ * to the day it expires on.
  *
  * Not locked: one thread's.
  */

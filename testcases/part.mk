@@ -461,7 +461,7 @@ $(O)/testcases/flip: testcases/cli/flip.c $(O)/libkrtcore.a
 
 cli: $(O)/krtsan $(O)/libkrtsan.so $(CLI_PROGS) $(O)/testcases/hazard/event_sync_too_early \
      $(O)/testcases/hazard/capture_other_thread $(O)/testcases/hazard/nvcc_kernels \
-     $(O)/testcases/hazard/lib_gemm_fetched $(FAKE_LIBS)
+     $(O)/testcases/hazard/lib_gemm_fetched $(O)/testcases/hazard/shared_launcher $(FAKE_LIBS)
 	$(Q)testcases/cli/run.sh $(O)
 
 # Names of frames and fingerprints, over ways to build, strip, move and run a program.

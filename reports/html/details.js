@@ -17,10 +17,9 @@ function frame(f, lead) {
 }
 
 // Frames of CUDA and krtsan, and what calls main, are folded.
-function stack(frames) {
+function stack(frames, lead = site(frames)) {
 	if (!frames.length) return el("p", { class: "muted mono" }, "no call stack");
-	const list = el("ol", { class: "stack" }),
-		lead = site(frames);
+	const list = el("ol", { class: "stack" });
 	for (let i = 0; i < frames.length;) {
 		let n = i;
 		const kind = frames[i].kind;
@@ -112,7 +111,7 @@ function side(o, which, pid) {
 					: null,
 			],
 		]),
-		stack(o.stack),
+		stack(o.stack, known(o)),
 	);
 }
 

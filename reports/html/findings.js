@@ -14,6 +14,10 @@ function site(stack) {
 		null
 	);
 }
+// What an operation is known by: of two through one function the frames in which they differ.
+function known(o) {
+	return o.stack[o.site] || site(o.stack);
+}
 function place(f) {
 	if (!f) return "";
 	if (f.file) return `${base(f.file)}${f.line ? ":" + f.line : ""}`;
@@ -64,7 +68,7 @@ function listed() {
 
 function item(i) {
 	const f = all[i],
-		at = f.current ? site(f.current.stack) : null;
+		at = f.current ? known(f.current) : null;
 	return el(
 		"li",
 		{

@@ -244,10 +244,22 @@ t 'report: suppressed' 0 "$krtsan" report j1 --suppressions=race.supp; prints '(
 t 'report: bad suppressions' 125 "$krtsan" report j1 --suppressions=none.supp; says 'none.supp: cannot be read'
 t 'report: unwritable' 125 "$krtsan" report j1 --to=text:no/where; says 'no/where: cannot be written'
 # suppressions and baseline; krtsan suppress, diff and ci
-t 'suppress' 0 "$krtsan" suppress j1; prints '^# cuMemsetD8Async'; prints '^KRT-RACE-WAW:func=^race\$$'; cp out race.supp
+t 'suppress' 0 "$krtsan" suppress j1; prints '^# cuMemsetD8Async'; prints '^KRT-RACE-WAW:func=^race\$,.*other_func=^race\$,'; cp out race.supp
 t 'suppressions' 0 sim --suppressions=race.supp --report=json:s.json -- "$tree" init race
 says '0 errors, 0 warnings, 0 notes (1 suppressed); clean'; count err KRT-RACE-WAW 0
 holds s.json '"line": "race.supp:2"'; holds s.json '"verdict": "clean"'
+launcher=$build/testcases/hazard/shared_launcher
+t 'one launcher: its callers lead' 66 sim --report=json:l1 --report=sarif:l.sarif --report=junit:l.xml -- "$launcher"
+count err "SUMMARY: .*KRT-RACE-WAW shared_launcher.c:35 in forward" 1; count err "SUMMARY: .*KRT-RACE-WAW shared_launcher.c:46 in backward" 1
+says 'write at .*shared_launcher.c:35 forward <- .* main, through .*shared_launcher.c:19 set$'
+for line in 30 35 41 46; do holds l.sarif "\"startLine\": $line"; done
+holds l.xml 'shared_launcher.c:35 in forward'
+t 'one launcher: a line for each caller' 0 "$krtsan" suppress l1; cp out l.supp
+prints '^KRT-RACE-WAW:func=^forward\$,.*other_func=^forward\$'; prints '^KRT-RACE-WAW:func=^backward\$,.*other_func=^backward\$'
+grep ^KRT.*forward l.supp >forward.supp
+t 'one launcher: one caller suppressed' 66 sim --suppressions=forward.supp -- "$launcher"
+says 'shared_launcher.c:46 in backward'; says '1 suppressed'; count err SUMMARY 1
+t 'one launcher: diff' 0 "$krtsan" diff l1 l1; prints 'shared_launcher.c:35 in forward'
 t 'suppressions: another program'"'"'s' 66 sim --suppressions=race.supp -- "$build/testcases/hazard/event_sync_too_early"
 says KRT-HOST-READ-RACE
 t 'print_suppressions' 0 sim --suppressions=race.supp --print-suppressions -- "$tree" init race
@@ -281,9 +293,9 @@ rm -f [0-9]*.json
 t 'suppress: unknown id' 125 "$krtsan" suppress j1 0123456789abcdef; says '0123456789abcdef: no such finding in j1'
 t 'suppress: no report' 125 "$krtsan" suppress; says 'no report given'
 t 'baseline: known' 0 sim --baseline=j1 --report=json:b.json -- "$tree" init race
-says 'baseline: j1: 1 finding known, 0 new, 0 of it not seen'; says 'krtsan: error KRT-RACE-WAW'; holds b.json '"baseline": "known"'
+says 'baseline: j1: 1 finding known, 0 new, 0 gone'; says 'krtsan: error KRT-RACE-WAW'; holds b.json '"baseline": "known"'
 t 'baseline: new' 66 sim --baseline=j1 --report=json:b.json -- "$build/testcases/hazard/event_sync_too_early"
-says 'baseline: j1: 0 findings known, 1 new, 1 of it not seen'; holds b.json '"baseline": "new"'
+says 'baseline: j1: 0 findings known, 1 new, 1 gone'; holds b.json '"baseline": "new"'
 t 'baseline: not there' 125 sim --baseline=none.json -- "$tree" init print started
 says 'baseline: report: none.json: cannot be opened'; [ -s out ] && complain 'the program ran'
 t 'baseline: standard input' 125 sim --baseline=- -- "$tree" init clean; says 'baseline: -: standard input is the program'

@@ -92,6 +92,63 @@ Test(frame, the_innermost_of_the_user_leads)
 	cr_assert_null(krt_stack_site(&s));
 }
 
+static void sites_are(const struct krt_stack *cur, const struct krt_stack *prev, int at_cur,
+		      int at_prev, const char *why)
+{
+	struct krt_finding f = {.current.stack = *cur, .previous.stack = *prev};
+	const struct krt_frame *a, *b;
+
+	krt_finding_sites(&f, &a, &b);
+	cr_expect_eq(a, at_cur < 0 ? NULL : &cur->frame[at_cur], "%s", why);
+	cr_expect_eq(b, at_prev < 0 ? NULL : &prev->frame[at_prev], "%s", why);
+	f = (struct krt_finding){.current.stack = *prev, .previous.stack = *cur};
+	krt_finding_sites(&f, &b, &a);
+	cr_expect_eq(a, at_cur < 0 ? NULL : &cur->frame[at_cur], "%s, turned", why);
+	cr_expect_eq(b, at_prev < 0 ? NULL : &prev->frame[at_prev], "%s, turned", why);
+}
+
+Test(frame, through_one_function_the_callers_lead)
+{
+#define AT(name, n, address)                                                                       \
+	{                                                                                          \
+		.function = name, .file = "/a.c", .line = n, .pc = address                         \
+	}
+	struct krt_frame x[] = {
+		{.internal = true}, AT("launch", 5, 5), AT("step", 9, 9), AT("main", 30, 30)};
+	struct krt_frame y[] = {{.internal = true},
+				AT("launch", 5, 5),
+				AT("std::invoke", 1, 1),
+				AT("step", 10, 10),
+				AT("main", 30, 30)};
+	struct krt_frame same_line[] = {
+		{.internal = true}, AT("launch", 5, 5), AT("step", 9, 8), AT("main", 30, 30)};
+	struct krt_frame inlined_1[] = {AT("launch", 5, 9), AT("step", 9, 9), AT("main", 30, 30)};
+	struct krt_frame inlined_2[] = {AT("launch", 5, 8), AT("step", 9, 8), AT("main", 30, 30)};
+	struct krt_frame direct[] = {AT("step", 8, 7), AT("main", 30, 30)};
+	struct krt_frame other_line[] = {AT("launch", 6, 6), AT("step", 9, 9), AT("main", 30, 30)};
+	struct krt_frame bare_1[] = {{.module = "/app", .offset = 5, .pc = 5},
+				     {.module = "/app", .offset = 9, .pc = 9}};
+	struct krt_frame bare_2[] = {{.module = "/app", .offset = 5, .pc = 5},
+				     {.module = "/app", .offset = 7, .pc = 7}};
+	struct krt_stack a = STACK(x), b = STACK(y), none = {0};
+	struct krt_stack a_same = STACK(same_line), in1 = STACK(inlined_1), in2 = STACK(inlined_2);
+	struct krt_stack d = STACK(direct), o = STACK(other_line);
+	struct krt_stack b1 = STACK(bare_1), b2 = STACK(bare_2), shorter = STACK(x);
+
+	y[2].file = "/usr/include/c++/12/bits/invoke.h";
+	shorter.depth = 2;
+	sites_are(&a, &b, 2, 3, "the line of step");
+	sites_are(&a, &a_same, 2, 2, "two calls in one line");
+	sites_are(&in1, &in2, 1, 1, "the same, inlined");
+	sites_are(&a, &a, 1, 1, "a loop");
+	sites_are(&a, &shorter, 1, 1, "no frame that differs is known");
+	sites_are(&a, &o, 1, 0, "another line of launch");
+	sites_are(&a, &d, 1, 0, "another function");
+	sites_are(&b1, &b2, 1, 1, "without names");
+	sites_are(&a, &none, 1, -1, "one operation");
+#undef AT
+}
+
 Test(frame, a_runtime_that_is_linked_statically)
 {
 	/* what nvcc puts into a program */

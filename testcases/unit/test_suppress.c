@@ -117,6 +117,12 @@ Test(suppress, what_fits)
 		"race:softmax, expires=2999-12-31",
 		"# only a comment\n\n\trace:softmax\r\n",
 		"race:nothing\nrace:softmax\n",
+		"*:func=forward,kernel=softmax,other_func=upload,other_api=cuMemcpyHtoD",
+		"*:func=upload,other_func=forward,other_nvtx=step,buffer=kv_cache",
+		"*:func=main,other_func=main",
+		"*:softmax,other_func=^loader.upload$",
+		"*:other_file=loader.py,other_stream=copy",
+		"*:other_module=libnet,file=loader.py",
 	};
 	static const char *const no[] = {
 		"race-war:softmax",
@@ -136,6 +142,12 @@ Test(suppress, what_fits)
 		"*:fingerprint=4f9c21a07b44d15e",
 		"race:softmax,expires=2030-06-14",
 		"#race:softmax",
+		/* both in one operation, or one of them in none */
+		"*:func=forward,other_func=forward",
+		"*:kernel=softmax,other_kernel=softmax",
+		"*:func=forward,other_kernel=softmax",
+		"*:func=forward,api=cuMemcpyHtoD,other_func=main",
+		"*:func=main,other_func=none",
 		"\n \n",
 		"",
 	};
@@ -193,6 +205,9 @@ Test(suppress, mistakes_are_told)
 		{"race:func=", "a.supp:1: func= wants a pattern"},
 		{"race:fnuc=a", "a.supp:1: fnuc: unknown key; known are func, file, module"},
 		{"race:func=a,fiel=b", "a.supp:1: fiel: unknown key"},
+		{"race:other_buffer=a", "a.supp:1: other_buffer: unknown key"},
+		{"race:other_=a", "a.supp:1: other_: unknown key"},
+		{"race:other_func=", "a.supp:1: other_func= wants a pattern"},
 		{"race:func=\"a", "a.supp:1: a quote does not end"},
 		{"race:func=\"a\"b", "a.supp:1: b: wants a comma"},
 		{"race:\"a\",b", "a.supp:1: b: wants KEY=PATTERN"},
@@ -311,9 +326,9 @@ Test(suppress, lines_for_findings_are_exact)
 
 	*krt_report_add_finding(r) = race();
 	line = krt_suppression_of(r, chosen, 0);
-	cr_assert_str_eq(line,
-			 "KRT-RACE-RAW:func=^net::forward$,func=^loader.upload$,kernel=^softmax$,"
-			 "buffer=^kv_cache$");
+	cr_assert_str_eq(line, "KRT-RACE-RAW:func=^net::forward$,kernel=^softmax$,"
+			       "other_func=^loader.upload$,other_api=^cuMemcpyHtoDAsync_v2$,"
+			       "buffer=^kv_cache$");
 	free(line);
 	for (unsigned i = 1; i < 7; i++)
 		*krt_report_add_finding(r) = race();
@@ -348,7 +363,8 @@ Test(suppress, a_line_is_for_no_finding_to_come)
 	later.fingerprint = 2;
 	later.current.stack = (struct krt_stack)STACK(forward_frames);
 	line = krt_suppression_of(r, chosen, 0);
-	cr_expect_str_eq(line, "KRT-RACE-RAW:func=^main$,func=^loader.upload$,"
+	cr_expect_str_eq(line, "KRT-RACE-RAW:func=^main$,api=^kernel _Z7softmaxPfi$,"
+			       "other_func=^loader.upload$,other_api=^cuMemcpyHtoDAsync_v2$,"
 			       "fingerprint=^0000000000000001$");
 	cr_expect_not(fits(line, &later));
 	free(line);
@@ -374,6 +390,86 @@ Test(suppress, names_that_are_no_text)
 	cr_expect(fits(line, &f), "%s", line);
 	f.buffer.name = "b\xc3, \xff\xfe\\z";
 	cr_expect_not(fits(line, &f), "%s", line);
+	free(line);
+	krt_report_destroy(r);
+}
+
+static struct krt_frame step_1[] = {
+	{.function = "launch", .file = "/src/a.c", .line = 5, .pc = 0x50},
+	{.function = "step", .file = "/src/a.c", .line = 9, .pc = 0x90},
+	{.function = "main", .file = "/src/a.c", .line = 30, .pc = 0x300}};
+static struct krt_frame step_2[] = {
+	{.function = "launch", .file = "/src/a.c", .line = 5, .pc = 0x50},
+	{.function = "step", .file = "/src/a.c", .line = 10, .pc = 0xa0},
+	{.function = "main", .file = "/src/a.c", .line = 30, .pc = 0x300}};
+static struct krt_frame other_2[] = {
+	{.function = "launch", .file = "/src/a.c", .line = 5, .pc = 0x50},
+	{.function = "other", .file = "/src/a.c", .line = 15, .pc = 0xf0},
+	{.function = "main", .file = "/src/a.c", .line = 31, .pc = 0x310}};
+static struct krt_frame step_memset[] = {
+	{.function = "step", .file = "/src/a.c", .line = 8, .pc = 0x80},
+	{.function = "main", .file = "/src/a.c", .line = 30, .pc = 0x300}};
+
+static struct krt_finding wrapped(struct krt_stack cur, struct krt_stack prev)
+{
+	return (struct krt_finding){
+		.rule = KRT_RULE_RACE_RAW,
+		.current = {.api = "kernel twice", .what = "read", .kernel = "twice", .stack = cur},
+		.previous = {.api = "kernel twice",
+			     .what = "write",
+			     .kernel = "twice",
+			     .stack = prev},
+	};
+}
+
+/* All of a program launches through one function: its name alone says nothing. */
+Test(suppress, a_line_for_a_shared_launcher_hides_no_other_defect)
+{
+	const struct krt_stack one = STACK(step_1), two = STACK(step_2), elsewhere = STACK(other_2);
+	struct krt_finding later[] = {wrapped(one, elsewhere), wrapped(elsewhere, elsewhere),
+				      wrapped(two, (struct krt_stack)STACK(step_memset))};
+	struct krt_finding reversed = wrapped(one, two);
+	struct krt_report *r = krt_report_new();
+	const bool chosen[1] = {true};
+	char *line;
+
+	later[2].previous.api = "cuMemsetD32Async";
+	later[2].previous.kernel = NULL;
+	*krt_report_add_finding(r) = wrapped(two, one);
+	line = krt_suppression_of(r, chosen, 0);
+	cr_expect_str_eq(line, "KRT-RACE-RAW:func=^step$,kernel=^twice$,other_func=^step$,"
+			       "other_kernel=^twice$");
+	cr_expect(fits(line, &r->finding[0]));
+	cr_expect(fits(line, &reversed));
+	for (unsigned i = 0; i < 3; i++)
+		cr_expect_not(fits(line, &later[i]), "%u: %s", i, line);
+	free(line);
+	/* a loop: the stacks differ nowhere */
+	r->finding[0] = wrapped(one, one);
+	line = krt_suppression_of(r, chosen, 0);
+	cr_expect(fits(line, &r->finding[0]));
+	for (unsigned i = 0; i < 3; i++)
+		cr_expect_not(fits(line, &later[i]), "%u: %s", i, line);
+	free(line);
+	/* all is called in main() */
+	step_1[1].function = step_2[1].function = other_2[1].function = "main";
+	step_1[2].function = step_2[2].function = other_2[2].function = "__libc_start_main";
+	r->finding[0] = wrapped(two, one);
+	r->finding[0].fingerprint = 1;
+	line = krt_suppression_of(r, chosen, 0);
+	cr_expect(fits(line, &r->finding[0]));
+	for (unsigned i = 0; i < 3; i++)
+		cr_expect_not(fits(line, &later[i]), "%u: %s", i, line);
+	free(line);
+	step_1[1].function = "step";
+	step_1[2].function = "main";
+	/* of one operation */
+	r->finding[0] = wrapped(one, one);
+	r->finding[0].previous = (struct krt_operation){0};
+	line = krt_suppression_of(r, chosen, 0);
+	cr_expect_str_eq(line, "KRT-RACE-RAW:func=^launch$,func=^step$,func=^main$,"
+			       "kernel=^twice$");
+	cr_expect_not(fits(line, &later[1]), "%s", line);
 	free(line);
 	krt_report_destroy(r);
 }

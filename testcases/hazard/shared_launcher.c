@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All of a program sets memory through one function of its own, and two of its callers
+ * forget an order: two findings, each known by its caller, each with its own fix.
+ * EXPECT: KRT-RACE-WAW error certain both count=2
+ * FINDINGS: 2
+ * MENTIONS: KRT-RACE-WAW "after shared_launcher.c:30"
+ * MENTIONS: KRT-RACE-WAW "before shared_launcher.c:35"
+ * MENTIONS: KRT-RACE-WAW "after shared_launcher.c:41"
+ * MENTIONS: KRT-RACE-WAW "before shared_launcher.c:46"
+ * EXPECT-FIXED: none
+ */
+#include "prog.h"
+
+enum { N = 1024 };
+
+__attribute__((noinline)) static void set(CUdeviceptr d, uint32_t v, CUstream s)
+{
+	CU(cuMemsetD32Async(d, v, N, s));
+}
+
+static void order(CUstream first, CUstream then, CUevent e)
+{
+	CU(cuEventRecord(e, first));
+	CU(cuStreamWaitEvent(then, e, 0));
+}
+
+__attribute__((noinline)) static void forward(CUdeviceptr d, CUstream a, CUstream b, CUevent e)
+{
+	set(d, 1, a);
+	(void)e;
+#ifdef FIXED
+	order(a, b, e);
+#endif
+	set(d, 2, b);
+	CU(cuCtxSynchronize()); /* else compilers jump to set() */
+}
+
+__attribute__((noinline)) static void backward(CUdeviceptr d, CUstream a, CUstream b, CUevent e)
+{
+	set(d, 3, b);
+	(void)e;
+#ifdef FIXED
+	order(b, a, e);
+#endif
+	set(d, 4, a);
+	CU(cuCtxSynchronize());
+}
+
+int main(void)
+{
+	prog_start();
+	CUstream a = stream_nb("a"), b = stream_nb("b");
+	CUevent e = event();
+	CUdeviceptr d = device_u32("d", N), other = device_u32("other", N);
+
+	forward(d, a, b, e);
+	backward(other, a, b, e);
+	order(a, b, e);
+	CU(cuCtxSynchronize());
+	CU(cuEventDestroy(e));
+
+	prog_end();
+	return 0;
+}
