@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXIT_INCONCLUSIVE 67
@@ -125,6 +126,71 @@ static char *expand(const char *path, int pid, const char *suffix)
 		return NULL;
 	}
 	return text;
+}
+
+/* Would opening it for writing work?  0 or errno; nothing is made or changed. */
+static int writable(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	char *folder;
+	struct stat st;
+	int err;
+
+	if (!stat(name, &st)) {
+		if (S_ISDIR(st.st_mode))
+			return EISDIR;
+		return faccessat(AT_FDCWD, name, W_OK, AT_EACCESS) ? errno : 0;
+	}
+	if (errno != ENOENT || !*name)
+		return errno;
+	if (slash && !slash[1])
+		return EISDIR;
+	folder = slash ? strndup(name, slash == name ? 1 : (size_t)(slash - name)) : strdup(".");
+	if (!folder)
+		return ENOMEM;
+	err = faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) ? errno : 0;
+	free(folder);
+	return err;
+}
+
+/* A folder that has the pid in its name is not there yet: found out when it is written. */
+static bool per_process_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	for (; slash && path < slash; path++)
+		if (*path == '%' && *++path == 'p')
+			return true;
+	return false;
+}
+
+static int probe(const char *what, const char *path, char *err, size_t errlen)
+{
+	char *name;
+	int e;
+
+	if (!strcmp(path, "-") || !strcmp(path, "stderr") || !strcmp(path, "stdout") ||
+	    per_process_folder(path))
+		return 0;
+	name = expand(path, getpid(), NULL);
+	e = name ? writable(name) : ENOMEM;
+	if (e)
+		snprintf(err, errlen, "%s: %s: cannot be written: %s", what, name ? name : path,
+			 strerror(e));
+	free(name);
+	return e ? -1 : 0;
+}
+
+int krt_output_probe(const struct krt_options *o, char *err, size_t errlen)
+{
+	const char *path;
+
+	if (probe("report: log_path", o->log_path, err, errlen))
+		return -1;
+	for (unsigned i = 0; i < o->report.count; i++)
+		if (split(o->report.item[i], &path) && path && probe("report", path, err, errlen))
+			return -1;
+	return 0;
 }
 
 static bool wants_color(const struct krt_options *o, int fd)

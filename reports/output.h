@@ -13,6 +13,11 @@
 /* Are the formats and paths in the options good?  0, or -1 and a message. */
 int krt_output_check(const struct krt_options *o, char *err, size_t errlen);
 /*
+ * Can the files of the options be written, as far as can be told without touching them?  Before a
+ * long run, whose end is a bad time to learn of a mistyped folder.  0, or -1 and a message.
+ */
+int krt_output_probe(const struct krt_options *o, char *err, size_t errlen);
+/*
  * Writes everything.  pid stands for a run without processes; suffix (or NULL)
  * is added to paths without %p.  Returns how many could not be written; each
  * was told on stderr.
