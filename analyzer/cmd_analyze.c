@@ -146,6 +146,8 @@ int krt_cmd_analyze(int argc, char **argv)
 	next = krt_cli_parse(&usage, argc, argv, o, &code);
 	if (next < 0)
 		goto out;
+	if (bare)
+		signal(SIGPIPE, SIG_IGN); /* the library waits for a verdict, read or not */
 	code = KRT_EXIT_FAILED;
 	if (next + 1 != argc) {
 		krt_fail("analyze: %s; usage: krtsan analyze %s",
@@ -153,7 +155,8 @@ int krt_cmd_analyze(int argc, char **argv)
 		goto out;
 	}
 	dir = argv[next];
-	if (krt_output_check(o, err, sizeof(err))) {
+	if (krt_output_check(o, err, sizeof(err)) ||
+	    (!bare && krt_output_probe(o, err, sizeof(err)))) {
 		krt_fail("%s", err);
 		if (!bare)
 			goto out;

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,11 +307,27 @@ static bool quiet(void)
 	return s && *s;
 }
 
+/*
+ * To stderr.  Where nobody reads that any more the kernel sends SIGPIPE to this thread, which the
+ * program never asked for: it is held back and taken away again, unless one was pending already.
+ */
+static void say(const char *line, size_t n)
+{
+	const struct timespec now = {0};
+	uint64_t pipe = 1ull << (SIGPIPE - 1), old, pending = 0; /* the kernel's sets */
+
+	if (syscall(SYS_rt_sigprocmask, SIG_BLOCK, &pipe, &old, sizeof old))
+		return;
+	syscall(SYS_rt_sigpending, &pending, sizeof pending);
+	if (syscall(SYS_write, STDERR_FILENO, line, n) < 0 && errno == EPIPE && !(pending & pipe))
+		syscall(SYS_rt_sigtimedwait, &pipe, NULL, &now, sizeof pipe);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof old);
+}
+
 void krt_msg(const char *f, ...)
 {
 	char line[1024] = "krtsan: ";
 	int saved = errno;
-	ssize_t done;
 	va_list ap;
 	size_t n;
 
@@ -320,7 +337,6 @@ void krt_msg(const char *f, ...)
 	n = 8 + format(line + 8, sizeof line - 9, f, ap);
 	va_end(ap);
 	line[n++] = '\n';
-	done = write(STDERR_FILENO, line, n);
-	(void)done;
+	say(line, n);
 	errno = saved;
 }
