@@ -42,31 +42,32 @@ static void dashes(char *s)
 			*s = '-';
 }
 
-static void nearer(const char *name, const char *known, unsigned *least, const char **best)
+void krt_nearer(struct krt_nearest *n, const char *known)
 {
-	unsigned d = krt_name_distance(name, strlen(name), known);
+	unsigned d = krt_name_distance(n->name, strlen(n->name), known);
 
-	if (d < *least) {
-		*least = d;
-		*best = known;
+	if (!n->best && !n->least)
+		n->least = 1 + (unsigned)strlen(n->name) / 3; /* more is another word */
+	if (d < n->least) {
+		n->least = d;
+		n->best = known;
 	}
 }
 
 static int unknown(const struct krt_usage *u, const char *arg, const char *name)
 {
-	const char *best = NULL;
-	unsigned least = 1 + (unsigned)strlen(name) / 3; /* more is another word */
+	struct krt_nearest n = {.name = name};
 	char text[NAME_MAX_LEN + 1];
 
 	for (const struct krt_flag *f = u->flags; f && f->name; f++)
 		if (f->name[1])
-			nearer(name, f->name, &least, &best);
+			krt_nearer(&n, f->name);
 	for (unsigned i = 0; u->options && i < krt_option_count; i++)
-		nearer(name, krt_option_rows[i].name, &least, &best);
-	if (!best)
+		krt_nearer(&n, krt_option_rows[i].name);
+	if (!n.best)
 		return krt_fail("%s: %s: unknown option; `krtsan %s --help` lists them", u->command,
 				arg, u->command);
-	snprintf(text, sizeof(text), "%s", best);
+	snprintf(text, sizeof(text), "%s", n.best);
 	dashes(text);
 	return krt_fail("%s: %s: unknown option; did you mean --%s?", u->command, arg, text);
 }

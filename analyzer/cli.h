@@ -37,6 +37,13 @@ int krt_cmd_version(int argc, char **argv);
 /* Tells a failure; returns KRT_EXIT_FAILED. */
 int krt_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* What somebody who typed `name` may have meant: the nearest of the known ones, if near enough. */
+struct krt_nearest {
+	const char *name, *best; /* best: NULL, none is near */
+	unsigned least;
+};
+void krt_nearer(struct krt_nearest *n, const char *known);
+
 /* A subcommand's own flags, beside the options of options.def. */
 struct krt_flag {
 	const char *name;   /* "sim"; short one-letter names too: "o" */
@@ -145,5 +152,7 @@ bool krt_session_inhabited(const char *dir);
 void krt_child_wait(struct krt_child *c, int ms);
 /* Signals act as usual again. */
 void krt_child_end(struct krt_child *c);
+/* It could not be loaded, and there is no driver here: says what helps. */
+void krt_child_hint(const struct krt_child *c, bool sim);
 
 #endif

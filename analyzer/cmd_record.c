@@ -6,6 +6,9 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "engine.h"
+#include "reader.h"
+#include "../interposer/record.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +32,9 @@ static const struct krt_usage usage = {
 	.args = "[-o PATH] [options] -- PROGRAM [ARGS]",
 	.about = "Runs PROGRAM under the library and keeps what it recorded, for `krtsan analyze "
 		 "PATH`.\n"
-		 "Exit code: the program's; 125/126/127: krtsan failed, not executable, not found.",
+		 "Exit code: the program's; 125/126/127: krtsan failed (also: the trace is "
+		 "incomplete),\n"
+		 "not executable, not found.",
 	.flags = flags,
 	.options = true,
 };
@@ -67,6 +72,49 @@ static int prepare(const char *path)
 	return krt_fail("record: %s: exists and is no trace: not touched", path);
 }
 
+/*
+ * Says what is missing in the trace.  Returns KRT_EXIT_FAILED where that is our failure, and not
+ * what the user's own bound= was to do.
+ */
+static int tell_gaps(const char *dir, bool bound)
+{
+	char err[256], lost[64];
+	struct krt_reader *r = krt_reader_open(dir, false, err, sizeof(err));
+	const char *why = NULL, *error = NULL;
+	const struct krt_rec *rec;
+	uint64_t dropped = 0;
+	uint32_t trouble = 0;
+	unsigned lane;
+	size_t len;
+
+	if (!r)
+		return krt_fail("%s", err);
+	for (int i = 0, n = krt_reader_scan(r); i < n; i++) {
+		struct krt_proc_reader *p = krt_reader_process(r, i);
+
+		krt_proc_next(p, &rec, &len, &lane); /* has its header read */
+		trouble |= krt_proc_header(p)->trouble;
+		dropped += krt_proc_dropped(p);
+		error = error ? error : krt_proc_error(p);
+	}
+	why = krt_trouble_text(trouble);
+	if (!why && error)
+		why = krt_reader_full(r) ? krt_trouble_text(KRT_TROUBLE_SPACE) : error;
+	if (!why && trouble & KRT_TROUBLE_DROPPED && !bound)
+		why = "no room to keep them";
+	/* where recording stopped, nobody counted any more */
+	if (trouble & (KRT_TROUBLE_MEMORY | KRT_TROUBLE_BOUND) || error)
+		snprintf(lost, sizeof(lost), "the rest was not recorded");
+	else
+		snprintf(lost, sizeof(lost), "%llu record%s lost", (unsigned long long)dropped,
+			 dropped == 1 ? "" : "s");
+	if (why || trouble & (KRT_TROUBLE_DROPPED | KRT_TROUBLE_BOUND))
+		krt_fail("record: %s: the trace is INCOMPLETE: %s: %s", output,
+			 why ? why : "the bound was reached", lost);
+	krt_reader_close(r);
+	return why ? KRT_EXIT_FAILED : 0;
+}
+
 int krt_cmd_record(int argc, char **argv)
 {
 	struct krt_options *o = malloc(sizeof(*o)), *def = malloc(sizeof(*def));
@@ -74,7 +122,7 @@ int krt_cmd_record(int argc, char **argv)
 	struct krt_child child;
 	unsigned processes;
 	char *dir = NULL, marker[4200];
-	int code, next;
+	int code, next, gaps;
 
 	if (!o || !def) {
 		code = krt_fail("record: no memory");
@@ -103,6 +151,7 @@ int krt_cmd_record(int argc, char **argv)
 	while (!child.exited)
 		krt_child_wait(&child, -1);
 	krt_child_end(&child);
+	krt_child_hint(&child, sim != NULL);
 	code = child.code;
 	size = folder_size(dir, &processes);
 	if (!processes) {
@@ -118,6 +167,8 @@ int krt_cmd_record(int argc, char **argv)
 		fprintf(stderr, "krtsan: record: %s: %.1f MiB, %u process%s; krtsan analyze %s\n",
 			output, (double)size / (1 << 20), processes, processes == 1 ? "" : "es",
 			output);
+		gaps = tell_gaps(dir, o->bound != 0);
+		code = code ? code : gaps;
 	}
 out:
 	free(dir);

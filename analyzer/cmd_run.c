@@ -92,7 +92,7 @@ int krt_run_program(const char *command, char **argv, struct krt_options *o, boo
 	char err[2048], *dir = NULL, *file = krt_program_file(argv[0]);
 	int code = KRT_EXIT_FAILED;
 
-	if (krt_output_check(o, err, sizeof(err))) {
+	if (krt_output_check(o, err, sizeof(err)) || krt_output_probe(o, err, sizeof(err))) {
 		krt_fail("%s", err);
 		goto out;
 	}
@@ -112,7 +112,11 @@ int krt_run_program(const char *command, char **argv, struct krt_options *o, boo
 		goto out;
 	follow(&child, s, dir);
 	krt_child_end(&child);
+	krt_child_hint(&child, on_sim);
 	r = krt_session_report(s);
+	if (krt_session_full(s))
+		krt_fail("%s: %s: no space for the records; --session-dir=DIR names another folder",
+			 command, dir);
 	krt_session_remove(dir);
 	free(dir);
 	dir = NULL;

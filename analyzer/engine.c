@@ -423,6 +423,15 @@ static void device_record(struct krt_engine *e, const struct krt_rec_device *r)
 		e->arch[r->device] = (uint16_t)(r->cc_major * 10 + r->cc_minor);
 }
 
+const char *krt_trouble_text(uint32_t trouble)
+{
+	if (trouble & KRT_TROUBLE_SPACE)
+		return "no space for the records";
+	if (trouble & KRT_TROUBLE_MEMORY)
+		return "no memory or disk for recording";
+	return trouble & KRT_TROUBLE_INTERNAL ? "recording failed" : NULL;
+}
+
 static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
 {
 	if (trouble & (KRT_TROUBLE_LATE | KRT_TROUBLE_BYPASS))
@@ -431,10 +440,8 @@ static void trouble_reasons(struct krt_engine *e, uint32_t trouble)
 		krt_coverage_reason(&e->cov, KRT_REASON_DROPPED, NULL);
 	if (trouble & KRT_TROUBLE_BOUND)
 		krt_reason(e, KRT_REASON_DROPPED, "the bound was reached and recording stopped");
-	if (trouble & KRT_TROUBLE_MEMORY)
-		krt_reason(e, KRT_REASON_INTERNAL, "no memory or disk for recording");
-	if (trouble & KRT_TROUBLE_INTERNAL)
-		krt_reason(e, KRT_REASON_INTERNAL, "recording failed");
+	if (krt_trouble_text(trouble))
+		krt_reason(e, KRT_REASON_INTERNAL, "%s", krt_trouble_text(trouble));
 }
 
 static void mark_record(struct krt_engine *e, const struct krt_rec_mark *r, unsigned lane)
@@ -574,8 +581,10 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 	trouble_reasons(e, trouble);
 	e->cov.dropped += dropped;
 	if (dropped)
-		krt_reason(e, KRT_REASON_DROPPED, "%llu record%s", (unsigned long long)dropped,
-			   dropped == 1 ? "" : "s");
+		krt_reason(e, KRT_REASON_DROPPED, "%s%llu record%s",
+			   trouble & KRT_TROUBLE_MEMORY ? "recording stopped after the loss of "
+							: "",
+			   (unsigned long long)dropped, dropped == 1 ? "" : "s");
 	if (e->malformed)
 		krt_reason(e, KRT_REASON_DROPPED, "%llu malformed record%s left out",
 			   (unsigned long long)e->malformed, e->malformed == 1 ? " was" : "s were");

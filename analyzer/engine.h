@@ -50,6 +50,8 @@ struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg);
  * Returns 0, or -ENOMEM once memory ran out (the report then says so).
  */
 int krt_engine_feed(struct krt_engine *e, const struct krt_rec *rec, size_t len, unsigned lane);
+/* Why krtsan could not record everything, of krt_proc.trouble; NULL: no failure of its own. */
+const char *krt_trouble_text(uint32_t trouble);
 /* The process has ended; judges what only the end can tell.  trouble: krt_proc.trouble. */
 void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped);
 /* Appends this process and its findings to the report (strings are copied into its arena). */

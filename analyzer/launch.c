@@ -14,6 +14,7 @@
 #include "../interposer/record.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -513,4 +514,31 @@ void krt_child_end(struct krt_child *c)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	close(c->signals);
 	c->signals = -1;
+}
+
+/* Would the loader find a driver for a program started from here?  Looked up by a process of its
+ * own: what a driver does when it is loaded is not for us. */
+static bool driver_there(void)
+{
+	int status = 0;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		signal(SIGALRM, SIG_DFL);
+		alarm(20); /* a driver may hang */
+		_exit(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) ? 0 : 1);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid < 0 || !WIFEXITED(status) || !WEXITSTATUS(status);
+}
+
+void krt_child_hint(const struct krt_child *c, bool sim)
+{
+	if (c->code == KRT_EXIT_NOT_FOUND && !sim && !driver_there())
+		krt_fail("run: the program ended with 127, and this machine has no libcuda.so.1: "
+			 "--sim runs a "
+			 "driver-API program without a GPU; `krtsan doctor` says what is here");
 }

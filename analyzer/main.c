@@ -48,6 +48,17 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
+static int unknown(const char *area, const char *name)
+{
+	struct krt_nearest n = {.name = name};
+
+	for (unsigned i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		krt_nearer(&n, commands[i].name);
+	if (n.best)
+		return krt_fail("%s%s: no such command; did you mean %s?", area, name, n.best);
+	return krt_fail("%s%s: no such command; `krtsan help` lists them", area, name);
+}
+
 /* Each command's own help in a form of help.c; they ask for it before they do anything. */
 static int all_commands(const char *form)
 {
@@ -86,9 +97,7 @@ static int help(const char *topic)
 		r = all_commands("bash");
 		krt_help_tables("bash");
 	} else if (strncmp(topic, "--", 2) || krt_help_tables(topic + 2)) {
-		krt_fail("help: %s: no such command", topic);
-		usage(stderr);
-		return KRT_EXIT_FAILED;
+		return unknown("help: ", topic);
 	}
 	return fflush(stdout) ? KRT_EXIT_FAILED : r;
 }
@@ -116,7 +125,7 @@ int main(int argc, char **argv)
 	if (c)
 		return c->run(argc - 1, argv + 1);
 	if (name)
-		krt_fail("%s: no such command", name);
+		return unknown("", name);
 	usage(stderr);
 	return KRT_EXIT_FAILED;
 }

@@ -32,6 +32,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -57,7 +58,7 @@ struct krt_proc_reader {
 	char *name;             /* PID.STARTNS */
 	struct krt_proc *map;   /* live: shared with the process; trace: own copy */
 	struct krt_proc *header;
-	bool ready, gone, final, dead, damaged;
+	bool ready, gone, final, dead, damaged, unborn;
 	char error[256];
 	struct lane *lane[KRT_LANES];
 	unsigned lanes;
@@ -251,6 +252,17 @@ static bool process_gone(struct krt_proc_reader *p)
 		      (int64_t)(start * 1000 / (unsigned long)sysconf(_SC_CLK_TCK));
 
 	return age + 1000 < now_ms(CLOCK_MONOTONIC) - (int64_t)(p->map->mono_ns / 1000000);
+}
+
+static pid_t named_pid(const struct krt_proc_reader *p)
+{
+	return (pid_t)strtol(p->name, NULL, 10);
+}
+
+/* The same of one without a header. */
+static bool named_gone(const struct krt_proc_reader *p)
+{
+	return named_pid(p) > 0 && kill(named_pid(p), 0) && errno == ESRCH;
 }
 
 /* --- lanes ------------------------------------------------------------------------- */
@@ -683,8 +695,14 @@ int krt_proc_next(struct krt_proc_reader *p, const struct krt_rec **rec, size_t 
 {
 	int r;
 
-	if (!p->ready && !p->damaged) {
+	if (!p->ready && !p->damaged && !p->unborn) {
+		bool gone = p->r->consume && named_gone(p);
+
 		r = attach(p);
+		if (r == 0 && gone) {
+			p->header->pid = named_pid(p);
+			p->dead = p->unborn = true;
+		}
 		if (r == 0)
 			return 0;
 		if (r > 0)
@@ -732,6 +750,11 @@ const struct krt_proc *krt_proc_header(const struct krt_proc_reader *p)
 bool krt_proc_dead(const struct krt_proc_reader *p)
 {
 	return p->dead;
+}
+
+bool krt_proc_unborn(const struct krt_proc_reader *p)
+{
+	return p->unborn;
 }
 
 const char *krt_proc_error(const struct krt_proc_reader *p)
@@ -865,6 +888,14 @@ int krt_reader_scan(struct krt_reader *r)
 struct krt_proc_reader *krt_reader_process(struct krt_reader *r, int index)
 {
 	return index >= 0 && index < r->nproc ? r->proc[index] : NULL;
+}
+
+bool krt_reader_full(const struct krt_reader *r)
+{
+	struct statvfs fs;
+
+	return !fstatvfs(r->dirfd, &fs) &&
+	       (uint64_t)fs.f_bavail * fs.f_frsize < sizeof(struct krt_proc);
 }
 
 void krt_reader_close(struct krt_reader *r)

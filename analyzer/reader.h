@@ -26,6 +26,8 @@ struct krt_reader *krt_reader_open(const char *dir, bool consume, char *err, siz
 /* Looks for new processes; returns how many are known. */
 int krt_reader_scan(struct krt_reader *r);
 struct krt_proc_reader *krt_reader_process(struct krt_reader *r, int index);
+/* No room on its disk for one more process? */
+bool krt_reader_full(const struct krt_reader *r);
 void krt_reader_close(struct krt_reader *r);
 
 /* A copy without the slots, as new as the last krt_proc_next; strings are terminated.  All zero:
@@ -33,6 +35,9 @@ void krt_reader_close(struct krt_reader *r);
 const struct krt_proc *krt_proc_header(const struct krt_proc_reader *p);
 /* Is the process gone (exited, killed, or the trace is an old one) and everything read? */
 bool krt_proc_dead(const struct krt_proc_reader *p);
+/* It began CUDA and was gone (as far as can be told) before it had written anything: no room even
+ * for its header, most likely.  Live folders only; the header has its pid and no more. */
+bool krt_proc_unborn(const struct krt_proc_reader *p);
 /* What is wrong with its files, `trace: what: why`; NULL: nothing. */
 const char *krt_proc_error(const struct krt_proc_reader *p);
 /* Whole records its writers had to drop so far. */

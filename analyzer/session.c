@@ -348,6 +348,15 @@ static void tell_missing(const struct krt_session *s)
 		fprintf(stderr, "krtsan: symbols: the same of %u more files\n", n - MISSING_TOLD);
 }
 
+bool krt_session_full(const struct krt_session *s)
+{
+	for (unsigned i = 0; i < s->nproc; i++)
+		if (krt_proc_header(s->proc[i].p)->trouble & KRT_TROUBLE_SPACE ||
+		    (krt_proc_unborn(s->proc[i].p) && krt_reader_full(s->reader)))
+			return true;
+	return false;
+}
+
 /* Ends one process's analysis and adds it to the report.  False: no memory. */
 static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r)
 {
@@ -357,7 +366,7 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 	uint64_t records, bytes, peak;
 	struct krt_process *p;
 
-	if (!h->pid && !error) /* began to attach and never did */
+	if (!h->pid && !error) /* begins to attach */
 		return true;
 	if (q->engine) {
 		krt_engine_finish(q->engine, h->trouble, krt_proc_dropped(q->p));
@@ -381,14 +390,19 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 	p->bytes = bytes;
 	p->peak_bytes = peak;
 	/* It initialised CUDA, even where every record of it was dropped. */
-	if (h->state != KRT_PROC_STARTED && !p->used_cuda) {
+	if ((h->state != KRT_PROC_STARTED || krt_proc_unborn(q->p)) && !p->used_cuda) {
 		p->used_cuda = true;
 		p->coverage.reasons &= ~(1u << KRT_REASON_NO_CUDA);
 	}
 	if (q->no_memory)
 		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL,
 				    "no memory for the analysis of process %d", h->pid);
-	if (error)
+	if (krt_proc_unborn(q->p))
+		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL,
+				    "process %d could not begin to record: %s", h->pid,
+				    krt_reader_full(s->reader) ? krt_trouble_text(KRT_TROUBLE_SPACE)
+							       : "no memory, or a limit");
+	else if (error)
 		krt_coverage_reason(&p->coverage, KRT_REASON_INTERNAL, "%s", error);
 	else if (!q->done && h->state != KRT_PROC_EXEC)
 		krt_coverage_reason(&p->coverage, KRT_REASON_LOST, "process %d still ran", h->pid);

@@ -38,6 +38,9 @@ void krt_session_volume(const struct krt_session *s, uint64_t *records, uint64_t
 void krt_session_stop(struct krt_session *s, const char *why);
 /* Judges the ends and makes the report, findings with names and fingerprints.  NULL: no memory. */
 struct krt_report *krt_session_report(struct krt_session *s);
+/* Did records get lost because the disk of the session folder was full?  While the folder is there.
+ */
+bool krt_session_full(const struct krt_session *s);
 /* Number n of the messages about damaged files, NULL after the last. */
 const char *krt_session_problem(const struct krt_session *s, unsigned n);
 void krt_session_close(struct krt_session *s);

@@ -83,28 +83,37 @@ const struct krt_option_row *krt_option_find(const char *name, size_t len)
 	return NULL;
 }
 
+static char plain(char c)
+{
+	return c == '-' ? '_' : c;
+}
+
 unsigned krt_name_distance(const char *a, size_t alen, const char *b)
 {
 	size_t m = strlen(b);
-	unsigned row[NAME_LEN + 1];
+	unsigned row[NAME_LEN + 1], last[NAME_LEN + 1],
+		older[NAME_LEN + 1]; /* of i, i - 1 and i - 2 */
 
 	if (alen > NAME_LEN || m > NAME_LEN)
 		return UINT_MAX;
-	for (size_t k = 0; k <= m; k++)
-		row[k] = (unsigned)k;
+	for (size_t k = 0; k <= NAME_LEN; k++)
+		row[k] = last[k] = (unsigned)k;
 	for (size_t i = 1; i <= alen; i++) {
-		unsigned diagonal = row[0];
-		char c = a[i - 1] == '-' ? '_' : a[i - 1];
-
+		memcpy(older, last, sizeof older);
+		memcpy(last, row, sizeof last);
 		row[0] = (unsigned)i;
 		for (size_t k = 1; k <= m; k++) {
-			unsigned up = row[k], best = diagonal + (c != b[k - 1]);
+			char c = plain(a[i - 1]), d = plain(b[k - 1]);
+			unsigned best = last[k - 1] + (c != d);
 
-			if (up + 1 < best)
-				best = up + 1;
+			if (last[k] + 1 < best)
+				best = last[k] + 1;
 			if (row[k - 1] + 1 < best)
 				best = row[k - 1] + 1;
-			diagonal = up;
+			/* two letters in the wrong order are one mistake */
+			if (i > 1 && k > 1 && c == plain(b[k - 2]) && d == plain(a[i - 2]) &&
+			    older[k - 2] + 1 < best)
+				best = older[k - 2] + 1;
 			row[k] = best;
 		}
 	}

@@ -308,6 +308,7 @@ static bool lane_grow(struct krt_thread *t, size_t len)
 	size_t more = t->pos >= 8 * KRT_WINDOW ? 4 : t->pos >= 2 * KRT_WINDOW ? 2 : 1;
 	uint64_t off = t->map ? t->map_off + t->map_len : t->pos;
 	char *map;
+	bool full;
 
 	if (windows < more && (!krt_opt.bound || krt_opt.bound >= 64 * KRT_WINDOW))
 		windows = more;
@@ -315,15 +316,18 @@ static bool lane_grow(struct krt_thread *t, size_t len)
 		return false;
 	off = (off + KRT_WINDOW - 1) / KRT_WINDOW * KRT_WINDOW;
 	map = map_file(t->path, O_CREAT, off, windows * KRT_WINDOW);
+	full = !map && (errno == ENOSPC || errno == EDQUOT);
 	if (!map && errno == ENOSPC && krt_reader_early()) { /* a reader makes space */
 		while (!map && errno == ENOSPC && wait_a_little())
 			map = map_file(t->path, O_CREAT, off, windows * KRT_WINDOW);
-		if (!map && errno == ENOSPC && reader_alive())
+		if (!map && errno == ENOSPC && reader_alive()) {
+			krt_trouble(KRT_TROUBLE_SPACE);
 			return false;
+		}
 	}
 	if (!map) {
 		if (errno != EMFILE && errno != ENFILE && errno != EINTR)
-			krt_record_stop(KRT_TROUBLE_MEMORY);
+			krt_record_stop(KRT_TROUBLE_MEMORY | (full ? KRT_TROUBLE_SPACE : 0));
 		return false;
 	}
 	if (t->map) {

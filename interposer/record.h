@@ -54,6 +54,7 @@ enum krt_trouble {
 	KRT_TROUBLE_INTERNAL = 1 << 3,  /* a failure of ours */
 	KRT_TROUBLE_BOUND = 1 << 4,     /* bare run: the bound was reached, recording stopped */
 	KRT_TROUBLE_BYPASS = 1 << 5,    /* CUDA used, but not through us */
+	KRT_TROUBLE_SPACE = 1 << 6,     /* with DROPPED or MEMORY: the disk of the session folder is full */
 };
 
 struct krt_slot {           /* one lane; 64 bytes */

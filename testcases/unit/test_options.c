@@ -97,6 +97,11 @@ Test(options, a_typing_error_gets_a_hint, .init = reset)
 	cr_assert_str_eq(err, "fail_onn: unknown option; did you mean fail_on?");
 	krt_options_parse(&o, "on-ful=drop", err, sizeof err);
 	cr_assert_str_eq(err, "on-ful: unknown option; did you mean on_full?");
+	cr_assert_eq(krt_name_distance("rnu", 3, "run"), 1, "two letters in the wrong order");
+	cr_assert_eq(krt_name_distance("on-full", 7, "on_full"), 0);
+	cr_assert_eq(krt_name_distance("a-b", 3, "a-b"), 0);
+	cr_assert_eq(krt_name_distance("", 0, "abc"), 3);
+	cr_assert_eq(krt_name_distance("kitten", 6, "sitting"), 3);
 	krt_options_parse(&o, "halt_on_error=1", err, sizeof err);
 	cr_assert_str_eq(err, "halt_on_error: unknown option");
 	krt_options_parse(&o, "fail_onn=note", err, 12);
