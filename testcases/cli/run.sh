@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 125
 krtsan=$build/krtsan
 tree=$build/testcases/tree
 work=$(mktemp -d) || exit 125
-trap 'rm -rf "$work"' EXIT
+trap 'umount "$work/disk" 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 125
 mkdir sessions
 unset KRTSAN_SESSION LD_PRELOAD
@@ -38,6 +38,7 @@ finish() {
 		echo "not ok $name$trouble"
 		sed 's/^/  | /' err
 	fi
+	name=
 }
 t() {
 	finish
@@ -72,7 +73,9 @@ bare() { LD_LIBRARY_PATH=$build/sim LD_PRELOAD=$build/libkrtsan.so "$@"; }
 
 # --- usage -----------------------------------------------------------------------
 t 'no command' 125 "$krtsan"; says 'usage: krtsan'
-t 'unknown command' 125 "$krtsan" frobnicate; says 'frobnicate: no such command'
+t 'unknown command' 125 "$krtsan" frobnicate; says 'frobnicate: no such command; `krtsan help` lists them$'; count err . 1
+t 'unknown command: near' 125 "$krtsan" rnu; says 'rnu: no such command; did you mean run?$'; count err . 1
+t 'unknown command: near, with _' 125 "$krtsan" explain_kernal; says 'did you mean explain-kernel?$'
 for help in --help -h help; do t "help: $help" 0 "$krtsan" $help; prints 'usage: krtsan COMMAND'; done
 for c in run record analyze ci report diff suppress explain explain-kernel doctor options version; do
 	t "$c --help" 0 "$krtsan" $c --help; prints "usage: krtsan $c"
@@ -86,7 +89,11 @@ sed -n '/^Good:/,$p' out >good
 holds bad 'cuMemcpyHtoDAsync'; count bad 'cuStreamWaitEvent' 0; count good 'cuStreamWaitEvent' 1
 t 'explain: short' 0 "$krtsan" explain race-war; prints 'KRT-RACE-WAR (error)'
 t 'explain: list' 0 "$krtsan" explain; prints 'KRT-PERF-SYNC-HOT'
-t 'explain: unknown rule' 125 "$krtsan" explain KRT-NONE; says 'KRT-NONE: no such rule'; says 'KRT-RACE-RAW'
+t 'explain: any way to write it' 0 "$krtsan" explain RACE_RAW krt_race_war; prints 'KRT-RACE-RAW (error)'; prints 'KRT-RACE-WAR (error)'
+t 'explain: unknown rule' 125 "$krtsan" explain KRT-NONE; says 'KRT-NONE: no such rule; `krtsan explain` lists them$'; count err . 1
+t 'explain: near' 125 "$krtsan" explain rase-war; says 'rase-war: no such rule; did you mean KRT-RACE-WAR?$'; count err . 1
+t 'explain: a word of rules' 125 "$krtsan" explain race; says 'did you mean KRT-RACE-RAW, KRT-RACE-WAR, KRT-RACE-WAW, .*?$'; count err . 1
+for r in '' K KRT KRT- "$(printf '%0500d' 0)"; do t "explain: no rule: $(printf %.9s "$r")" 125 "$krtsan" explain "$r"; says 'no such rule; `krtsan explain` lists'; done
 t 'options' 0 "$krtsan" options --show=possible; prints '^show=possible'
 prints '^show=possible    \[command line\]$'; prints '^session_dir=.*    \[KRTSAN_OPTIONS\]$'; prints '^exitcode=66$'
 t 'options: nothing but options' 125 "$krtsan" options show; says 'options: show: only --name=value'
@@ -156,10 +163,29 @@ for f in $formats; do
 	t "a full disk for the report: $f" 125 run --report=$f:/dev/full -- true
 	says 'report: /dev/full: cannot be written: No space'
 done
-t 'an unwritable report' 125 run --report=json:no/where.json -- true; says 'no/where.json: cannot be written'
-t 'an unwritable report, failing program' 9 run --report=json:no/where.json -- sh -c 'exit 9'
+# Found out before the program starts, and without a trace.
+echo old >old.json
+for p in no/where.json no/where.%p.json plain/x.json sessions . new/; do
+	t "an unwritable report: $p" 125 run --report=json:$p -- echo started
+	says 'report: .*: cannot be written: '; [ -s out ] && complain 'the program ran'
+	t "an unwritable log: $p" 125 run --report=json:old.json --report=json:new.json --log-path=$p -- echo started
+	says 'report: log_path: .*: cannot be written: '; [ -s out ] && complain 'the program ran'
+	[ "$(cat old.json)" = old ] && ! [ -e new.json ] || complain 'a report was touched'
+done
+t 'an unwritable log: empty' 125 run --log-path= -- echo started; says 'log_path: : cannot be written: No such file'
+t 'ci: an unwritable report' 125 "$krtsan" ci --report=json:no/where.json -- echo started; [ -s out ] && complain 'the program ran'
+mkdir made%
+t 'a report in a folder with a %' 0 run --report=json:made%%/x.%p.json -- true; [ -n "$(ls made%)" ] || complain 'no report'
+rm -r made%
+t 'a report in a folder of the pid' 125 run --report=json:%p/x.json -- echo started; says 'cannot be written'; prints started
 t 'bare /bin/sh' 0 bare /bin/sh -c 'exit 0'; silent
 t 'bare, own code' 5 bare /bin/sh -c 'exit 5'; silent
+# The loader's own 127, as of a program that is linked with the driver.
+if ! ldconfig -p 2>/dev/null | grep -q libcuda.so.1; then
+	t 'no driver' 127 run -- "$tree" init clean; says 'no libcuda.so.1: --sim runs'; says 'error while loading shared libraries: libcuda.so.1'
+	t 'no driver: record' 127 "$krtsan" record -o n.krt -- "$tree" init clean; says 'no libcuda.so.1: --sim runs'; rm -rf n.krt
+	t 'another 127, with the simulator' 127 sim -- sh -c 'exit 127'; count err 'no libcuda' 0
+fi
 t 'bare, no libcuda at all' 1 env LD_PRELOAD="$build/libkrtsan.so" "$build/testcases/dlopener" libnone.so.7; silent
 t 'run, no libcuda at all' 1 run -- "$build/testcases/dlopener" libnone.so.7; says 'no CUDA call seen'
 t 'static program' 0 run -- "$build/testcases/static"; says 'statically linked'; says 'no CUDA call seen'
@@ -217,8 +243,23 @@ says KRT-RACE-WAW; count err '^krtsan: exitcode=66  exit code' 1
 t 'bare race: an unwritable report' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:no/where.json'" \
 	LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
 says KRT-RACE-WAW; says 'no/where.json: cannot be written'
-t 'race: an unwritable log' 66 sim --log-path=no/where.log -- "$tree" init race
-says KRT-RACE-WAW; says 'no/where.log: cannot be written'
+# Nobody reads what we say: the program must not be killed for it, and no folder stays.
+unread() { # COMMAND...: stderr is a pipe without a reader
+	python3 -c 'import os, signal, subprocess, sys
+r, w = os.pipe()
+os.close(r)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+sys.exit(subprocess.run(sys.argv[1:], stderr=w, restore_signals=False).returncode & 255)' "$@"
+}
+bare_unread() { unread env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:help=1" LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" "$@"; }
+t 'bare race: nobody reads stderr' 66 bare_unread "$tree" init race print done; stdout_is 'done\n'
+t 'bare clean: nobody reads stderr' 0 bare_unread "$tree" init clean
+t 'bare clean: an unwritable report' 0 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:no/where.json':log_path=no/where.log" \
+	LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" "$tree" init clean
+says 'no/where.json: cannot be written'; says 'no/where.log: cannot be written'; says 'clean; analysis complete'
+# A log that fails at the end only: the findings are not lost.
+t 'race: a full disk for the log' 66 sim --log-path=/dev/full -- "$tree" init race
+says KRT-RACE-WAW; says 'report: /dev/full: cannot be written'
 t 'bare race: own failure' 4 bare "$tree" init race exit 4; says KRT-RACE-WAW
 t 'bare race: json' 66 env KRTSAN_OPTIONS="$KRTSAN_OPTIONS:report='json:bare.json'" LD_LIBRARY_PATH="$build/sim" \
 	LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
@@ -379,12 +420,38 @@ t 'tree: a run inside a run' 66 sim -- "$krtsan" run --sim -- "$tree" init race;
 # --- traces ---------------------------------------------------------------------------
 t 'record' 0 "$krtsan" record --sim -o race.krt -- "$tree" init race; says 'MiB, 1 process; krtsan analyze race.krt'
 t 'analyze' 66 "$krtsan" analyze --report=json:again.json race.krt; says KRT-RACE-WAW; same_findings race.json again.json
+t 'analyze: an unwritable report' 125 "$krtsan" analyze --report=json:no/where.json race.krt; says 'no/where.json: cannot'; count err . 1
 t 'analyze: --fail-on' 0 "$krtsan" analyze --fail-on=never race.krt
 t 'record: own code' 6 "$krtsan" record --sim -o race.krt -- "$tree" init race exit 6
 t 'record: over an old trace' 0 "$krtsan" record --sim -o race.krt -- "$tree" init race
 t 'record: a tree' 0 "$krtsan" record --sim -o t.krt -- "$tree" init race 'exec{' init race kill 9 '}' wait
 says '2 processes'
 t 'analyze: a tree' 66 "$krtsan" analyze t.krt; says '2 errors'; says 'a process of the tree was lost'
+t 'record: a bound of yours' 0 "$krtsan" record --sim --bound=1 --on-full=drop -o t.krt -- "$tree" init race
+says 't.krt: the trace is INCOMPLETE: the bound was reached: [1-9][0-9]* records lost'
+# A full disk, where we may mount one.
+mkdir disk
+disk() { mount -t tmpfs -o size=$1 none disk 2>/dev/null || { echo '# a full disk: skipped, no right to mount'; return 1; }; }
+if disk 4m; then
+	t 'record: a full disk' 125 "$krtsan" record --sim -o disk/run.krt -- "$tree" init many 50000
+	says 'disk/run.krt: the trace is INCOMPLETE: no space for the records: the rest was not recorded'
+	t 'analyze: of a full disk' 0 "$krtsan" analyze disk/run.krt; says 'recording stopped after the loss of .*: no space for the records'
+	t 'record: a full disk, the program'"'"'s own code' 7 "$krtsan" record --sim -o disk/run.krt -- "$tree" init many 50000 exit 7
+	says 'INCOMPLETE: no space'
+	finish; umount disk; disk 64k
+	t 'record: no room to begin' 125 "$krtsan" record --sim -o disk/run.krt -- "$tree" init clean; says 'INCOMPLETE: no space for the records'
+	rm -r disk/run.krt
+	t 'run: no room to begin' 0 sim --session-dir=disk -- "$tree" init clean; count err 'no CUDA call seen' 0
+	says 'process [0-9]* could not begin to record: no space for the records'; says '/disk/krtsan.*: no space for the records; --session-dir=DIR'
+	t 'run: no room to begin, complete required' 67 sim --session-dir=disk --require=complete -- "$tree" init clean
+	[ -z "$(ls disk)" ] || complain "left: $(ls disk)"
+	t 'bare: no room to begin' 0 env KRTSAN_OPTIONS=session_dir=disk LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" \
+		"$tree" init clean; says 'session: .*: no space: nothing is recorded'
+	finish; umount disk; disk 128k
+	t 'run: no room to go on' 0 sim --session-dir=disk --on-full=drop -- "$tree" init clean; says 'inconclusive; .*: no space for the records'
+	says '/disk/krtsan.*: no space for the records; --session-dir=DIR'
+	finish; umount disk
+fi
 mkdir mine && touch mine/file
 t 'record: not over a folder of yours' 125 "$krtsan" record -o mine -- true; says 'exists and is no trace'
 [ -f mine/file ] || complain 'and it is gone'

@@ -10,7 +10,9 @@
 #include "trace_writer.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static char dir[256];
 static struct krt_options opt;
@@ -284,6 +286,39 @@ Test(session, everything_dropped_is_not_no_cuda)
 	cr_assert(r->process[0].used_cuda);
 	krt_report_destroy(r);
 	tw_close(&a);
+}
+
+/* A process that was gone before it had a header: it had begun CUDA. */
+Test(session, one_that_could_not_begin_to_record)
+{
+	struct krt_report *r;
+	char path[512];
+	pid_t pid = fork();
+	int fd;
+
+	if (!pid)
+		_exit(0);
+	cr_assert_eq(waitpid(pid, NULL, 0), pid); /* nobody has that number now */
+	snprintf(path, sizeof(path), "%s/%d.5000.proc", dir, (int)pid);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	cr_assert(fd >= 0 && !close(fd));
+	r = report_of(true);
+	cr_assert_eq(r->nprocesses, 1);
+	cr_assert_eq(r->process[0].pid, pid);
+	cr_assert(r->process[0].used_cuda);
+	cr_assert_eq(r->process[0].coverage.reasons, 1u << KRT_REASON_INTERNAL);
+	cr_assert(strstr(r->process[0].coverage.detail[KRT_REASON_INTERNAL],
+			 "could not begin to record: no memory, or a limit"));
+	krt_report_destroy(r);
+	unlink(path);
+	/* One that lives may yet begin. */
+	snprintf(path, sizeof(path), "%s/%d.5000.proc", dir, (int)getpid());
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	cr_assert(fd >= 0 && !close(fd));
+	r = report_of(true);
+	cr_assert_eq(r->nprocesses, 0);
+	krt_report_destroy(r);
+	unlink(path);
 }
 
 Test(session, exit_codes)
