@@ -13,7 +13,7 @@ msg     = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all help deps test demo bench clean
+.PHONY: all help deps deps-build test demo bench clean
 
 all:
 
@@ -21,11 +21,12 @@ all:
 #   ALL    files that `make` builds
 #   TESTS  make targets that `make test` runs one after another, each of which prints
 #          `ok NAME` and `not ok NAME` lines, or closes with `N passed, N failed`
-#   DEPS   Debian packages that `make deps` installs where they are missing
+#   BUILD_DEPS  Debian packages that `make` and `make install` need
+#   DEPS   those that the tests need as well
 ALL   :=
 TESTS :=
-DEPS  := gcc g++ make python3 libc6-dev libcriterion-dev uthash-dev valgrind libcjson-dev libdw-dev libelf-dev \
-	 liblzma-dev libbz2-dev zlib1g-dev libzstd-dev
+BUILD_DEPS := gcc g++ make libc6-dev uthash-dev libdw-dev libelf-dev liblzma-dev libbz2-dev zlib1g-dev libzstd-dev
+DEPS  := python3 libcriterion-dev valgrind libcjson-dev
 include interposer/part.mk
 include analyzer/part.mk
 include rules/part.mk
@@ -37,7 +38,7 @@ all: $(ALL)
 
 help:
 	@echo 'make            build/krtsan, build/libkrtsan.so, build/libkrtsan-nop.so, build/sim/libcuda.so.1'
-	@echo 'make deps       install the Debian packages that are missing'
+	@echo 'make deps       install the Debian packages that are missing, for the tests too; make deps-build: for make install'
 	@echo 'make test       every test; ends with "N passed, N failed"'
 	@echo 'make install    DESTDIR= PREFIX=/usr/local LIBDIR= MANDIR= BASHCOMPDIR=; make uninstall takes it away'
 	@echo 'make deb        a Debian package, build/krtsan_VERSION_ARCH.deb'
@@ -49,7 +50,10 @@ help:
 	@echo 'make clean'
 
 deps:
-	$(Q)testcases/harness/deps.sh $(DEPS)
+	$(Q)testcases/harness/deps.sh $(BUILD_DEPS) $(DEPS)
+
+deps-build:
+	$(Q)testcases/harness/deps.sh $(BUILD_DEPS)
 
 test: all
 	+$(Q)MAKE='$(MAKE)' O='$(O)' testcases/harness/all.sh $(TESTS)

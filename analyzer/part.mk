@@ -30,7 +30,7 @@ DW_LIBS := -l:libdw.a -l:libelf.a -l:libz.a -l:liblzma.a -l:libbz2.a -l:libstdc+
 IMAGE_LIBS := -l:liblz4.a -l:libzstd.a
 REPORT_LIBS := -l:libjansson.a
 ALL += $(O)/krtsan
-DEPS += libstdc++-12-dev liblz4-dev libjansson-dev
+BUILD_DEPS += libstdc++-12-dev liblz4-dev libjansson-dev
 
 $(CLI_OBJ): $(O)/core/%.o: %.c
 	$(call msg,CC,$<)

@@ -51,5 +51,5 @@ TORCH_FILES := $(patsubst interposer/python/%,$(O)/torch/%,$(wildcard interposer
 ALL += $(TORCH_FILES)
 $(TORCH_FILES): $(O)/torch/%: interposer/python/%
 	@mkdir -p $(@D)
-	$(Q)cp $< $@
+	$(Q)cp --remove-destination $< $@
 # --- end of the preload libraries ----------------------------------------------

@@ -278,7 +278,7 @@ ALL += $(FAKE_LIBS) $(O)/testcases/libs/caller.so
 
 $(O)/sim/versions/%.map:
 	@mkdir -p $(@D)
-	$(Q)echo '$* { global: cu*; local: *; };' >$@
+	$(Q)echo '$* { global: cu*; local: *; };' >$@.tmp && mv $@.tmp $@
 $(O)/sim/libcublasLt.so.13: testcases/libs/cublaslt.c
 $(O)/sim/libcublas.so.13: testcases/libs/cublas.c $(O)/sim/libcublasLt.so.13
 $(O)/sim/libcufft.so.12: testcases/libs/cufft.c

@@ -21,17 +21,17 @@ man: $(MAN_PAGES) $(COMPLETION)
 MAN_TOPICS := roff roff-options roff-options-library roff-rules bash
 $(O)/man/.tables: $(O)/krtsan
 	@mkdir -p $(@D)
-	$(Q)set -e; for t in $(MAN_TOPICS); do $(O)/krtsan help --$$t >$(@D)/$$t.inc; done; touch $@
+	$(Q)set -e; for t in $(MAN_TOPICS); do $(O)/krtsan help --$$t >$(@D)/$$t.tmp; mv $(@D)/$$t.tmp $(@D)/$$t.inc; done; touch $@
 $(O)/man/trace.inc: interposer/TRACE.md analyzer/install/markdown.awk
 	@mkdir -p $(@D)
-	$(Q)awk -f analyzer/install/markdown.awk $< >$@
+	$(Q)awk -f analyzer/install/markdown.awk $< >$@.tmp && mv $@.tmp $@
 
 # A line @NAME@ is replaced by NAME.inc.
 MAN_FILL = sed $(foreach t,$(MAN_TOPICS) trace,-e '/^@$(t)@$$/{r $(O)/man/$(t).inc' -e 'd;}') \
 	-e "s/@VERSION@/$(KRT_VERSION)/;s/@DATE@/$$(date -u -d @$(SOURCE_DATE_EPOCH) +%F)/"
 $(MAN_PAGES) $(COMPLETION): $(O)/man/%: analyzer/install/%.in $(O)/man/.tables $(O)/man/trace.inc reports/report.h
 	$(call msg,GEN,$@)
-	$(Q)$(MAN_FILL) $< >$@
+	$(Q)$(MAN_FILL) $< >$@.tmp && mv $@.tmp $@
 
 # --- make install, make uninstall ---------------------------------------------------
 # The libraries lie in LIBDIR itself, so that LD_PRELOAD=libkrtsan.so finds them by
