@@ -389,8 +389,8 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 	p->records = records;
 	p->bytes = bytes;
 	p->peak_bytes = peak;
-	/* It initialised CUDA, even where every record of it was dropped. */
-	if ((h->state != KRT_PROC_STARTED || krt_proc_unborn(q->p)) && !p->used_cuda) {
+	/* It initialised CUDA, even where every record of it was dropped, or its files are damaged. */
+	if ((h->state != KRT_PROC_STARTED || krt_proc_unborn(q->p) || error) && !p->used_cuda) {
 		p->used_cuda = true;
 		p->coverage.reasons &= ~(1u << KRT_REASON_NO_CUDA);
 	}

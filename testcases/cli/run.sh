@@ -440,6 +440,7 @@ if disk 4m; then
 	says 'INCOMPLETE: no space'
 	finish; umount disk; disk 64k
 	t 'record: no room to begin' 125 "$krtsan" record --sim -o disk/run.krt -- "$tree" init clean; says 'INCOMPLETE: no space for the records'
+	t 'analyze: no room to begin' 125 "$krtsan" analyze disk/run.krt; says 'proc: too short'; count err 'no CUDA call seen' 0
 	rm -r disk/run.krt
 	t 'run: no room to begin' 0 sim --session-dir=disk -- "$tree" init clean; count err 'no CUDA call seen' 0
 	says 'process [0-9]* could not begin to record: no space for the records'; says '/disk/krtsan.*: no space for the records; --session-dir=DIR'
