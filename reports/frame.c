@@ -68,6 +68,8 @@ static const struct pattern {
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/python"},
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/python2*"},
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/python3*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/lib/python*/lib-dynload/*"},
+	{BY_MODULE, KRT_FRAME_LIBRARY, "*/lib64/python*/lib-dynload/*"},
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libtorch*.so*"},
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libc10*.so*"},
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libnccl*.so*"},

@@ -21,6 +21,8 @@ Test(frame, whose_code)
 		 KRT_FRAME_LIBRARY},
 		{{.module = "/nix/store/1-glibc/lib/libc.so.6"}, KRT_FRAME_LIBRARY},
 		{{.module = "/opt/conda/lib/libstdc++.so.6.0.33"}, KRT_FRAME_LIBRARY},
+		{{.module = "/home/a/.pyenv/versions/3.13.0/lib/python3.13/lib-dynload/_ctypes.so"},
+		 KRT_FRAME_LIBRARY},
 		{{.module = "/home/a/python3-demo/libtorch.so.d/app", .function = "step"},
 		 KRT_FRAME_USER},
 		{{.module = "/opt/conda/bin/python3.11", .function = "_PyEval_EvalFrameDefault"},
