@@ -142,7 +142,13 @@ static bool own_words(struct krt_python *py)
 	l.text_wide = (uint16_t)(l.head + 40);
 	if (l.code > 104 || l.previous > 104 || l.instruction > 104 || l.owner > 111 || l.head > 64)
 		return false;
-	l.frame_size = 112;
+	/* no more than these: the last frame of a chunk may end where the mapping does */
+	l.frame_size = (uint16_t)(l.owner + 1);
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned end = (const uint16_t[]){l.code, l.previous, l.instruction}[i] + 8u;
+
+		l.frame_size = l.frame_size < end ? (uint16_t)end : l.frame_size;
+	}
 	py->odd |= w[2] != 0;
 	py->l = l;
 	return true;
