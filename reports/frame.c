@@ -252,6 +252,25 @@ static bool inlined(const struct krt_stack *s, const struct krt_frame *f)
 	return f + 1 < s->frame + s->depth && !f->python && f[1].pc == f->pc;
 }
 
+/*
+ * The call in the function that the other operation is in itself; site: there is none.  Of
+ * main, a script's <module>: all is called in it, and it tells less than the site.
+ */
+static const struct krt_frame *called_in(const struct krt_stack *s, const struct krt_frame *site,
+					 const struct krt_frame *other)
+{
+	const struct krt_frame *call = NULL;
+
+	for (const struct krt_frame *f = site; other->function && f < s->frame + s->depth; f++)
+		if (krt_frame_kind(f) != krt_frame_kind(site))
+			continue;
+		else if (call)
+			return call;
+		else if (same_text(f->function, other->function) && same_text(f->file, other->file))
+			call = f;
+	return site;
+}
+
 void krt_finding_sites(const struct krt_finding *f, const struct krt_frame **current,
 		       const struct krt_frame **previous)
 {
@@ -261,8 +280,13 @@ void krt_finding_sites(const struct krt_finding *f, const struct krt_frame **cur
 
 	*current = a;
 	*previous = b;
-	if (!a || !b || !same_place(a, b))
+	if (!a || !b)
 		return;
+	if (!same_place(a, b)) {
+		*current = called_in(cur, a, b);
+		*previous = called_in(prev, b, a);
+		return;
+	}
 	for (unsigned pass = 0; pass < 2; pass++) /* by lines, then two calls in one line */
 		for (unsigned i = 0; (a = nth(cur, kind, i)) && (b = nth(prev, kind, i)); i++) {
 			if (pass ? same_address(a, b) || inlined(cur, a) || inlined(prev, b)

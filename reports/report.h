@@ -72,7 +72,8 @@ const struct krt_frame *krt_stack_site(const struct krt_stack *s);
 /*
  * The frames a finding's two operations are known by: of each its site, but where both
  * have the same (a function that all launch through) the first frame of the user's in
- * which the stacks differ.  Stacks that differ nowhere keep their site.
+ * which the stacks differ; and where one is called in the function whose own the other is,
+ * directly or not, the call there (but for main).  Stacks that differ nowhere keep their site.
  */
 void krt_finding_sites(const struct krt_finding *f, const struct krt_frame **current,
 		       const struct krt_frame **previous);

@@ -291,16 +291,17 @@ says '0 errors, 0 warnings, 0 notes (1 suppressed); clean'; count err KRT-RACE-W
 holds s.json '"line": "race.supp:2"'; holds s.json '"verdict": "clean"'
 launcher=$build/testcases/hazard/shared_launcher
 t 'one launcher: its callers lead' 66 sim --report=json:l1 --report=sarif:l.sarif --report=junit:l.xml -- "$launcher"
-count err "SUMMARY: .*KRT-RACE-WAW shared_launcher.c:35 in forward" 1; count err "SUMMARY: .*KRT-RACE-WAW shared_launcher.c:46 in backward" 1
-says 'write at .*shared_launcher.c:35 forward <- .* main, through .*shared_launcher.c:19 set$'
-for line in 30 35 41 46; do holds l.sarif "\"startLine\": $line"; done
-holds l.xml 'shared_launcher.c:35 in forward'
+count err "SUMMARY: .*KRT-RACE-WAW shared_launcher.c:37 in forward" 1; count err "SUMMARY: .*KRT-RACE-WAW shared_launcher.c:48 in backward" 1
+says 'write at .*shared_launcher.c:37 forward <- .* main, through .*shared_launcher.c:21 set$'
+for line in 32 37 43 48 54 59; do holds l.sarif "\"startLine\": $line"; done
+holds l.xml 'shared_launcher.c:37 in forward'
 t 'one launcher: a line for each caller' 0 "$krtsan" suppress l1; cp out l.supp
 prints '^KRT-RACE-WAW:func=^forward\$,.*other_func=^forward\$'; prints '^KRT-RACE-WAW:func=^backward\$,.*other_func=^backward\$'
+prints '^KRT-RACE-WAW:func=^direct\$,.*other_func=^direct\$'
 grep ^KRT.*forward l.supp >forward.supp
 t 'one launcher: one caller suppressed' 66 sim --suppressions=forward.supp -- "$launcher"
-says 'shared_launcher.c:46 in backward'; says '1 suppressed'; count err SUMMARY 1
-t 'one launcher: diff' 0 "$krtsan" diff l1 l1; prints 'shared_launcher.c:35 in forward'
+says 'shared_launcher.c:48 in backward'; says '1 suppressed'; count err SUMMARY 2
+t 'one launcher: diff' 0 "$krtsan" diff l1 l1; prints 'shared_launcher.c:37 in forward'
 t 'suppressions: another program'"'"'s' 66 sim --suppressions=race.supp -- "$build/testcases/hazard/event_sync_too_early"
 says KRT-HOST-READ-RACE
 t 'print_suppressions' 0 sim --suppressions=race.supp --print-suppressions -- "$tree" init race

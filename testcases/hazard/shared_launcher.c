@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All of a program sets memory through one function of its own, and two of its callers
- * forget an order: two findings, each known by its caller, each with its own fix.
- * EXPECT: KRT-RACE-WAW error certain both count=2
- * FINDINGS: 2
- * MENTIONS: KRT-RACE-WAW "after shared_launcher.c:30"
- * MENTIONS: KRT-RACE-WAW "before shared_launcher.c:35"
- * MENTIONS: KRT-RACE-WAW "after shared_launcher.c:41"
- * MENTIONS: KRT-RACE-WAW "before shared_launcher.c:46"
+ * All of a program sets memory through one function of its own, and three of its
+ * callers forget an order: three findings, each known by its caller, each with its own fix.
+ * EXPECT: KRT-RACE-WAW error certain both count=3
+ * FINDINGS: 3
+ * MENTIONS: KRT-RACE-WAW "after shared_launcher.c:32"
+ * MENTIONS: KRT-RACE-WAW "before shared_launcher.c:37"
+ * MENTIONS: KRT-RACE-WAW "after shared_launcher.c:43"
+ * MENTIONS: KRT-RACE-WAW "before shared_launcher.c:48"
+ * MENTIONS: KRT-RACE-WAW "after shared_launcher.c:54"
+ * MENTIONS: KRT-RACE-WAW "before shared_launcher.c:59"
  * EXPECT-FIXED: none
  */
 #include "prog.h"
@@ -47,6 +49,17 @@ __attribute__((noinline)) static void backward(CUdeviceptr d, CUstream a, CUstre
 	CU(cuCtxSynchronize());
 }
 
+__attribute__((noinline)) static void direct(CUdeviceptr d, CUstream a, CUstream b, CUevent e)
+{
+	CU(cuMemsetD32Async(d, 5, N, a));
+	(void)e;
+#ifdef FIXED
+	order(a, b, e);
+#endif
+	set(d, 6, b);
+	CU(cuCtxSynchronize());
+}
+
 int main(void)
 {
 	prog_start();
@@ -56,6 +69,7 @@ int main(void)
 
 	forward(d, a, b, e);
 	backward(other, a, b, e);
+	direct(d, a, b, e);
 	order(a, b, e);
 	CU(cuCtxSynchronize());
 	CU(cuEventDestroy(e));

@@ -148,7 +148,9 @@ Test(frame, through_one_function_the_callers_lead)
 	sites_are(&a, &a, 1, 1, "a loop");
 	sites_are(&a, &shorter, 1, 1, "no frame that differs is known");
 	sites_are(&a, &o, 1, 0, "another line of launch");
-	sites_are(&a, &d, 1, 0, "another function");
+	sites_are(&a, &d, 2, 0, "one of step itself, one through launch");
+	d = (struct krt_stack){.depth = 1, .frame = direct + 1};
+	sites_are(&a, &d, 1, 0, "one of main itself");
 	sites_are(&b1, &b2, 1, 1, "without names");
 	sites_are(&a, &none, 1, -1, "one operation");
 #undef AT
