@@ -74,7 +74,6 @@ static const struct pattern {
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libc10*.so*"},
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libnccl*.so*"},
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/libnvToolsExt*"},
-	{BY_MODULE, KRT_FRAME_LIBRARY, "*/lib-dynload/*"}, /* Python's own extensions */
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/site-packages/*"},
 	{BY_MODULE, KRT_FRAME_LIBRARY, "*/dist-packages/*"},
 

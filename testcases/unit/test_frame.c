@@ -29,9 +29,6 @@ Test(frame, whose_code)
 		 KRT_FRAME_LIBRARY},
 		{{.module = "/opt/libtorch/lib/libtorch_cuda.so"}, KRT_FRAME_LIBRARY},
 		{{.module = "/v/lib/python3.12/site-packages/x/_C.so"}, KRT_FRAME_LIBRARY},
-		{{.module = "/opt/py/lib/python3.8/lib-dynload/"
-			    "_ctypes.cpython-38-x86_64-linux-gnu.so"},
-		 KRT_FRAME_LIBRARY},
 		{{.module = "/lib64/libc.so.6", .function = "__libc_start_call_main"},
 		 KRT_FRAME_START},
 		{{.module = "/home/u/static", .function = "__libc_start_main_impl"},
