@@ -15,7 +15,7 @@
 
 #define KNOWN	  32768u
 #define KNOWN_TRY 64u
-#define CODES_MAX 65535u /* in all; what comes later has no id */
+#define CODES_MAX 65535u /* in all; then nothing new gets an id, or is read */
 #define CONTENTS  (2 * (CODES_MAX + 1))
 
 static _Atomic uint64_t known[KNOWN]; /* address << 16 | id; id 0: freed */
@@ -24,7 +24,7 @@ static struct content {
 	uint64_t hash[2];
 	uint32_t id;
 } * contents;
-static uint32_t ncodes;
+static _Atomic uint32_t ncodes; /* changed under the lock */
 static void (*_Atomic code_dealloc)(void *); /* PyCode_Type.tp_dealloc as it was */
 
 static unsigned place(uintptr_t code)
@@ -208,10 +208,10 @@ static uint32_t content_id(struct krt_pycode *c)
 			return contents[i].id;
 	if (ncodes == CODES_MAX)
 		return 0;
-	contents[i] = (struct content){.hash = {hash[0], hash[1]}, .id = ++ncodes};
-	c->r.id = ncodes;
+	c->r.id = ++ncodes;
+	contents[i] = (struct content){.hash = {hash[0], hash[1]}, .id = c->r.id};
 	krt_lane0_write(&c->r.h, len);
-	return ncodes;
+	return c->r.id;
 }
 
 uint32_t krt_pycode_id(const struct krt_python *py, uintptr_t code)
@@ -219,7 +219,7 @@ uint32_t krt_pycode_id(const struct krt_python *py, uintptr_t code)
 	struct krt_pycode *c;
 	uint32_t id;
 
-	if (code < 4096 || code >> 48)
+	if (code < 4096 || code >> 48 || ncodes == CODES_MAX)
 		return 0;
 	c = krt_map(sizeof *c);
 	if (!c)
