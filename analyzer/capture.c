@@ -32,6 +32,7 @@ struct member {
 	uint64_t *joined; /* by member: how many of its nodes come before this one's next */
 	uint32_t njoined;
 	char event[64]; /* of the fork */
+	struct krt_origin event_made;	 /* where that has no name */
 };
 
 /* An event recorded in the capture. */
@@ -114,6 +115,8 @@ static struct member *member_add(struct krt_engine *e, struct krt_capture_info *
 		m->fork = krt_op_new(&e->obj, fork, s, KRT_OPC_OTHER);
 		if (ev)
 			krt_event_text(ev, m->event, sizeof(m->event));
+		if (ev && !ev->name)
+			m->event_made = ev->made;
 	}
 	return m;
 }
@@ -353,6 +356,7 @@ struct breakage {
 	const struct krt_op_info *prev; /* NULL: the capture's begin */
 	const struct krt_event_info *event;
 	const char *event_text;		     /* where there is no event at hand */
+	const struct krt_origin *event_made; /* where that has no name, or NULL */
 	const struct krt_capture_info *other; /* of a merge */
 	const struct krt_op_info *last;
 	unsigned more;
@@ -398,6 +402,8 @@ static void report(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	if (begun) {
 		k.begin = krt_api[begun->api].base;
 		k.begin_seq = begun->seq;
+		krt_mention_call(&f, &(struct krt_origin){.seq = begun->seq,
+							  .stack = begun->stack});
 		k.begin_stream =
 			krt_stream_text(begun->stream, begin_stream, sizeof(begin_stream));
 	}
@@ -410,17 +416,25 @@ static void report(struct krt_engine *e, const struct krt_call *c, struct krt_st
 		f.event = krt_event_text(b->event, event, sizeof(event));
 	else
 		f.event = b->event_text;
+	if (b->event)
+		krt_event_mention(b->event, event, &f);
+	else if (b->event_made)
+		krt_mention_made(&f, b->event_made, b->event_text);
 	if (b->last) {
 		k.last = krt_api[b->last->api].base;
 		k.last_seq = b->last->seq;
+		krt_mention_call(&f, &(struct krt_origin){.seq = b->last->seq,
+							  .stack = b->last->stack});
 		k.last_result = cap ? cap->suspect_result : 0;
 	}
 	if (b->why == KRT_CAPTURE_FOREIGN && prev && prev->stream && prev->stream->waits.count) {
 		const struct krt_wait_memory *w = &prev->stream->waits;
 
-		if (begun && w->last[0].wait > begun->seq) {
-			k.pool_wait = w->last[0].wait;
-			k.pool_record = w->last[0].record;
+		if (begun && w->last[0].wait.seq > begun->seq) {
+			k.pool_wait = w->last[0].wait.seq;
+			k.pool_record = w->last[0].record.seq;
+			krt_mention_call(&f, &w->last[0].wait);
+			krt_mention_call(&f, &w->last[0].record);
 			snprintf(waited, sizeof(waited), "%s", f.prev.stream);
 			k.pool_stream = waited;
 		}
@@ -536,6 +550,7 @@ static void unjoined(struct krt_engine *e, const struct krt_call *c, struct krt_
 		b.prev_what = found->fork ? "fork" : "work";
 		b.last = found->last;
 		b.event_text = *found->event ? found->event : NULL;
+		b.event_made = *found->event ? &found->event_made : NULL;
 	}
 	report(e, c, s, cap, &b);
 }

@@ -124,7 +124,8 @@ struct krt_found {
 struct krt_flag {
 	uint64_t key;
 	struct {
-		uint64_t value, seq;
+		uint64_t value;
+		struct krt_origin origin;
 		struct krt_snapshot *snap;
 		krt_domain domain;
 		bool external; /* behind something unseen itself */
@@ -133,7 +134,8 @@ struct krt_flag {
 	UT_hash_handle hh;
 };
 struct krt_value_wait {
-	uint64_t key, value, seq;
+	uint64_t key, value;
+	struct krt_origin origin;
 	unsigned condition, bytes;
 	struct krt_stream_info *stream; /* counted */
 };
@@ -180,6 +182,7 @@ struct krt_wait_site {
 	uint32_t stack;
 	uint64_t seq;
 	char *stream, *event;
+	struct krt_origin made; /* of an event without a name */
 	UT_hash_handle hh;
 };
 #define KRT_WAIT_SITES_MAX 4096
@@ -334,6 +337,11 @@ bool krt_flag_known(struct krt_engine *e, uint64_t addr);
 void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t addr);
 /* "event "x"", "event 0x.." into buf. */
 const char *krt_event_text(const struct krt_event_info *ev, char *buf, size_t len);
+/* The words have text for an event, which tells one without a name by its address. */
+void krt_event_mention(const struct krt_event_info *ev, const char *text, struct krt_facts *f);
+void krt_mention_made(struct krt_facts *f, const struct krt_origin *made, const char *text);
+/* The words have the number of a call that is neither operation. */
+void krt_mention_call(struct krt_facts *f, const struct krt_origin *o);
 void krt_sync_free(struct krt_engine *e);
 
 /* --- touch.c ----------------------------------------------------------------- */

@@ -268,22 +268,29 @@ static void order_facts(const struct krt_engine *e, const struct krt_op_info *cu
 	krt_domain to = prev->stream ? prev->stream->domain : 0;
 
 	for (unsigned i = 0; i < w->count && !f->wait; i++)
-		if (w->last[i].of == to && to) {
-			f->wait = w->last[i].wait;
-			f->record = w->last[i].record;
+		if (w->last[i].of == to && to && w->last[i].wait.seq < cur->seq) {
+			f->wait = w->last[i].wait.seq;
+			f->record = w->last[i].record.seq;
+			krt_mention_call(f, &w->last[i].wait);
+			krt_mention_call(f, &w->last[i].record);
 		}
-	if (f->wait >= cur->seq)
-		f->wait = 0;
 	if (!f->wait && prev->stream && cur->stream)
 		for (unsigned i = 0; i < prev->stream->waits.count; i++)
-			if (prev->stream->waits.last[i].of == cur->stream->domain)
-				f->back_wait = prev->stream->waits.last[i].wait;
+			if (prev->stream->waits.last[i].of == cur->stream->domain) {
+				f->back_wait = prev->stream->waits.last[i].wait.seq;
+				krt_mention_call(f, &prev->stream->waits.last[i].wait);
+			}
 	if (!f->wait && !f->back_wait && w->count) {
 		const struct krt_stream_info *s = stream_of_domain(e, w->last[0].of);
 
-		f->other_wait = w->last[0].wait;
+		f->other_wait = w->last[0].wait.seq;
+		krt_mention_call(f, &w->last[0].wait);
 		if (s)
 			f->other = krt_stream_text(s, other, other_len);
+	}
+	if (prev->seq < w->idle.seq && w->idle.seq < cur->seq) {
+		f->idle_wait = w->idle.seq;
+		krt_mention_call(f, &w->idle);
 	}
 	if (cur->stream && prev->stream && cur->stream->ctx == prev->stream->ctx)
 		f->default_stream = (cur->stream->kind == KRT_STREAM_LEGACY &&
@@ -323,6 +330,8 @@ static void drop_texts(struct krt_engine *e, struct krt_finding *f)
 	krt_heap_freestr(h, (char *)f->order_exists);
 	krt_heap_freestr(h, (char *)f->order_missing);
 	krt_heap_freestr(h, (char *)f->buffer.name);
+	for (unsigned i = 0; i < KRT_MENTIONS; i++)
+		krt_heap_freestr(h, (char *)f->mention[i].thing);
 	for (int i = 0; i < 2; i++) {
 		struct krt_operation *o = i ? &f->previous : &f->current;
 
@@ -415,6 +424,9 @@ static void set_texts(struct krt_engine *e, struct krt_finding *f, const struct 
 	f->fix = take(e, w.fix);
 	f->order_exists = *w.exists ? take(e, w.exists) : NULL;
 	f->order_missing = *w.missing ? take(e, w.missing) : NULL;
+	memcpy(f->mention, given->mention, sizeof(f->mention));
+	for (unsigned i = 0; i < KRT_MENTIONS; i++)
+		f->mention[i].thing = take(e, f->mention[i].thing);
 }
 
 /*
@@ -574,6 +586,13 @@ static const char *node_text(const struct krt_engine *e, const struct krt_footpr
 	return f ? krt_gset_text(e, f->image->node[node].type, f->set[node], buf, len) : NULL;
 }
 
+/* The call that made it, which its text names. */
+static void node_mention(struct krt_facts *facts, const struct krt_footprint *f, uint32_t node)
+{
+	if (f)
+		krt_mention_call(facts, &f->set[node]->made);
+}
+
 /* --- the order that is missing ------------------------------------------------------- */
 
 /* end: a process ends there */
@@ -597,6 +616,7 @@ static enum krt_change_kind change_of(const struct krt_missing *m, uint64_t end)
 	case KRT_EDGE_NONE_KIND:
 	case KRT_EDGE_EVENT_KIND:
 	case KRT_EDGE_MOVE_KIND:
+	case KRT_EDGE_JOIN_KIND:
 	case KRT_NR_EDGE_KINDS:
 		break;
 	}
@@ -691,6 +711,8 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	facts.gaps = f->f.buffer.gaps = p->gaps && p->from < p->end;
 	facts.beside = p->prev && krt_beside(p->cur, p->prev);
 	facts.cur.node = node_text(e, p->cur_fp, p->cur_node, cur_node, sizeof(cur_node));
+	node_mention(&facts, p->cur_fp, p->cur_node);
+	node_mention(&facts, p->prev_fp, p->prev_node);
 	facts.prev.node = node_text(e, p->prev_fp, p->prev_node, prev_node, sizeof(prev_node));
 	set_texts(e, &f->f, &facts);
 	f->missing.kind = change_of(&f->f.edge, 0);
@@ -864,6 +886,15 @@ static bool copy_operation(const struct krt_engine *e, struct krt_arena *a, stru
 	       copy_stack(e, a, o->stack_id, &o->stack);
 }
 
+static bool copy_mentions(const struct krt_engine *e, struct krt_arena *a, struct krt_finding *f)
+{
+	for (unsigned i = 0; i < KRT_MENTIONS; i++)
+		if (!copy_text(a, &f->mention[i].thing) ||
+		    !copy_stack(e, a, f->mention[i].stack_id, &f->mention[i].stack))
+			return false;
+	return true;
+}
+
 int krt_judge_report(const struct krt_engine *e, struct krt_report *r)
 {
 	for (const struct krt_found *f = e->found; f; f = f->hh.next) {
@@ -881,6 +912,7 @@ int krt_judge_report(const struct krt_engine *e, struct krt_report *r)
 		    !copy_text(r->arena, &out->order_exists) ||
 		    !copy_text(r->arena, &out->order_missing) ||
 		    !copy_text(r->arena, &out->buffer.name) ||
+		    !copy_mentions(e, r->arena, out) ||
 		    !copy_operation(e, r->arena, &out->current) ||
 		    !copy_operation(e, r->arena, &out->previous) ||
 		    !copy_stack(e, r->arena, f->alloc_stack, &out->buffer.allocated_at) ||

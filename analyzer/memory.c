@@ -171,9 +171,7 @@ struct krt_mem *krt_mem_freed_from(const struct krt_memory *m, uint64_t addr)
 
 static void origin_set(struct krt_origin *o, const struct krt_call *c)
 {
-	o->api = c->rec->api;
-	o->seq = c->rec->t0;
-	o->stack = c->rec->stack;
+	*o = krt_call_origin(c);
 }
 
 static void mem_release(struct krt_memory *m, struct krt_mem *mem)

@@ -71,13 +71,6 @@ struct krt_users {
 	uint32_t prune_at; /* the next look for those that are over is at this count */
 };
 
-/* Where a buffer came from and where it went: plain data for findings. */
-struct krt_origin {
-	uint16_t api; /* 0 and seq 0: not seen */
-	uint32_t stack;
-	uint64_t seq;
-};
-
 /* What wrote it, or may have: the first and the latest operation that was no copy from it. */
 struct krt_input_mark {
 	uint64_t seq; /* of the latest; 0: nothing touched it yet */

@@ -389,7 +389,8 @@ const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t l
 	return buf;
 }
 
-void krt_waits_note(struct krt_wait_memory *w, krt_domain of, uint64_t wait, uint64_t record)
+void krt_waits_note(struct krt_wait_memory *w, krt_domain of, struct krt_origin wait,
+		    struct krt_origin record)
 {
 	unsigned at = 0;
 
@@ -455,6 +456,13 @@ struct krt_event_info *krt_event_get(struct krt_objects *o, uint64_t handle, boo
 		return NULL;
 	}
 	return ev;
+}
+
+struct krt_origin krt_event_record(const struct krt_event_info *ev)
+{
+	return (struct krt_origin){.api = ev->record_op ? ev->record_op->api : 0,
+				   .stack = ev->record_op ? ev->record_op->stack : 0,
+				   .seq = ev->record_seq};
 }
 
 struct krt_event_info *krt_event_make(struct krt_objects *o, uint64_t handle)

@@ -47,14 +47,27 @@ static inline uint64_t krt_context_place(const struct krt_context_info *ctx)
 	return ctx->primary || ctx->green ? 1ull << 32 | ctx->device : (uint64_t)ctx->id + 1;
 }
 
+/* A call, as findings tell of it: where a buffer came from, where it went. */
+struct krt_origin {
+	uint16_t api; /* 0 and seq 0: not seen */
+	uint32_t stack;
+	uint64_t seq;
+};
+
+static inline struct krt_origin krt_call_origin(const struct krt_call *c)
+{
+	return (struct krt_origin){.api = c->rec->api, .stack = c->rec->stack, .seq = c->rec->t0};
+}
+
 /* The last waits of a stream (or the host) for others: what messages tell of existing order. */
 #define KRT_WAITS 8
 struct krt_wait_memory {
 	struct {
 		krt_domain of;
-		uint64_t wait, record;
+		struct krt_origin wait, record;
 	} last[KRT_WAITS]; /* newest first */
 	unsigned count;
+	struct krt_origin idle; /* the last for an event without a record; seq 0: none */
 };
 
 struct krt_stream_info {
@@ -87,6 +100,7 @@ struct krt_event_info {
 	uint32_t exported_stack;
 	uint64_t record_seq;
 	krt_domain record_domain;
+	struct krt_origin made;	       /* seq 0: unseen */
 	struct krt_op_info *record_op; /* the record call, for messages */
 	bool known;		       /* made before our eyes: unrecorded is a fact */
 	bool imported;		       /* from another process: its record is not seen */
@@ -262,6 +276,8 @@ void krt_stream_name(struct krt_objects *o, struct krt_stream_info *s, char *nam
 const char *krt_stream_text(const struct krt_stream_info *s, char *buf, size_t len);
 
 struct krt_event_info *krt_event_get(struct krt_objects *o, uint64_t handle, bool make);
+/* Its last record. */
+struct krt_origin krt_event_record(const struct krt_event_info *ev);
 struct krt_event_info *krt_event_make(struct krt_objects *o, uint64_t handle);
 void krt_event_end(struct krt_objects *o, uint64_t handle);
 /* Takes the reference to snap. */
@@ -286,6 +302,7 @@ void krt_module_record(struct krt_objects *o, const struct krt_rec_module *r, si
 const struct krt_module_info *krt_module_at(const struct krt_objects *o, const struct krt_stack_info *s, uint64_t pc);
 
 /* A wait (seq) of a stream or the host for the record made at (domain, seq). */
-void krt_waits_note(struct krt_wait_memory *w, krt_domain of, uint64_t wait, uint64_t record);
+void krt_waits_note(struct krt_wait_memory *w, krt_domain of, struct krt_origin wait,
+		    struct krt_origin record);
 
 #endif

@@ -323,6 +323,51 @@ static void name_buffer(struct krt_finding *f, struct krt_arena *a)
 	f->order_missing = replaced(a, f->order_missing, was, is);
 }
 
+/* text with " (PLACE)" behind the call's number, where that comes first. */
+static const char *placed(struct krt_arena *a, const char *text, const char *number,
+			  const char *is)
+{
+	size_t n = strlen(number);
+	const char *at = text ? strstr(text, number) : NULL, *out = NULL;
+
+	while (at && at[n] >= '0' && at[n] <= '9')
+		at = strstr(at + n, number);
+	if (at)
+		out = krt_arena_printf(a, "%.*s (%s)%s", (int)(at + n - text), text, is, at + n);
+	return out ? out : text;
+}
+
+/* Calls and things that only the sentences name get their places there. */
+static void name_mentions(struct krt_finding *f, struct krt_arena *a)
+{
+	for (unsigned i = 0; i < KRT_MENTIONS && f->mention[i].sequence; i++) {
+		const struct krt_mention *m = &f->mention[i];
+		const struct krt_frame *site = krt_stack_site(&m->stack);
+		char was[32], place[512] = "", made[640], function[KRT_SHORT_NAME];
+
+		if (!site || !site->function || m->sequence == f->current.sequence ||
+		    (f->previous.api && m->sequence == f->previous.sequence))
+			continue;
+		krt_frame_short(site, function);
+		if (site->file)
+			snprintf(place, sizeof(place), "%.200s:%u", krt_base_name(site->file),
+				 site->line);
+		if (m->thing) {
+			snprintf(made, sizeof(made), "the event created%s%s in %s (%s #%" PRIu64 ")",
+				 *place ? " at " : "", place, function, m->api, m->sequence);
+			f->message = replaced(a, f->message, m->thing, made);
+			f->fix = replaced(a, f->fix, m->thing, "that event");
+			f->order_exists = replaced(a, f->order_exists, m->thing, made);
+			f->order_missing = replaced(a, f->order_missing, m->thing, "that event");
+			continue;
+		}
+		snprintf(was, sizeof(was), "#%" PRIu64, m->sequence);
+		snprintf(made, sizeof(made), "%s%s%s", place, *place ? " " : "", function);
+		f->message = placed(a, f->message, was, made);
+		f->order_exists = placed(a, f->order_exists, was, made);
+	}
+}
+
 static void name_finding(struct krt_session *s, unsigned process, struct krt_finding *f,
 			 struct krt_arena *a)
 {
@@ -330,7 +375,10 @@ static void name_finding(struct krt_session *s, unsigned process, struct krt_fin
 	krt_symbols_stack(s->symbols, process, &f->previous.stack, a);
 	krt_symbols_stack(s->symbols, process, &f->buffer.allocated_at, a);
 	krt_symbols_stack(s->symbols, process, &f->buffer.freed_at, a);
+	for (unsigned i = 0; i < KRT_MENTIONS; i++)
+		krt_symbols_stack(s->symbols, process, &f->mention[i].stack, a);
 	name_buffer(f, a);
+	name_mentions(f, a);
 	f->fingerprint = krt_fingerprint(f);
 }
 

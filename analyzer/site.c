@@ -120,6 +120,8 @@ void krt_site_wait(struct krt_engine *e, const struct krt_call *c, const struct 
 		else
 			snprintf(text, sizeof(text), "event 0x%llx",
 				 (unsigned long long)ev->handle);
+		if (!ev->name)
+			s->made = ev->made;
 		s->event = krt_heap_strdup(heap, text);
 		s->stream = krt_heap_strdup(heap, stream);
 	}
@@ -154,6 +156,7 @@ void krt_wait_sites_finish(struct krt_engine *e)
 		f.cur.seq = s->seq;
 		f.event = s->event;
 		f.times = s->total;
+		krt_mention_made(&f, &s->made, s->event);
 		site_finding(e, &f, s->api, s->stack);
 	}
 }

@@ -112,7 +112,7 @@ bool krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
 	if (earlier && before)
 		added |= krt_order_host_join(e->order, before, earlier);
 	if (s && (blocking | stream | own) & KRT_IN_DOC)
-		krt_waits_note(&e->host_waits, s->domain, c->rec->t0, c->rec->t0);
+		krt_waits_note(&e->host_waits, s->domain, krt_call_origin(c), krt_call_origin(c));
 	krt_timeline_host(e, c, sem, s, ctx);
 	return added;
 }
@@ -126,6 +126,25 @@ const char *krt_event_text(const struct krt_event_info *ev, char *buf, size_t le
 	else
 		snprintf(buf, len, "event 0x%llx", (unsigned long long)ev->handle);
 	return buf;
+}
+
+void krt_event_mention(const struct krt_event_info *ev, const char *text, struct krt_facts *f)
+{
+	if (!ev->name)
+		krt_mention_made(f, &ev->made, text);
+}
+
+void krt_mention_made(struct krt_facts *f, const struct krt_origin *made, const char *text)
+{
+	krt_words_mention(f, &(struct krt_mention){.sequence = made->seq,
+						   .stack_id = made->stack,
+						   .api = krt_api_text(made->api),
+						   .thing = text});
+}
+
+void krt_mention_call(struct krt_facts *f, const struct krt_origin *o)
+{
+	krt_words_mention(f, &(struct krt_mention){.sequence = o->seq, .stack_id = o->stack});
 }
 
 static const char *base_of(const struct krt_op_info *op)
@@ -146,6 +165,7 @@ static void event_finding(struct krt_engine *e, const struct krt_call *c, struct
 		return;
 	memset(&shape, 0, sizeof(shape));
 	f.event = krt_event_text(ev, name, sizeof(name));
+	krt_event_mention(ev, name, &f);
 	f.cur.api = c->api->base;
 	f.cur.what = "wait";
 	f.cur.stream = krt_stream_text(s, stream, sizeof(stream));
@@ -158,6 +178,8 @@ static void event_finding(struct krt_engine *e, const struct krt_call *c, struct
 	if (rule == KRT_RULE_EVENT_OVERWRITTEN && ev->record_op) {
 		f.third_stream = krt_stream_text(ev->record_op->stream, third, sizeof(third));
 		f.third_seq = ev->record_seq;
+		krt_mention_call(&f, &(struct krt_origin){.seq = ev->record_seq,
+							  .stack = ev->record_op->stack});
 	}
 	shape.current.what = f.cur.what;
 	shape.current.api = f.cur.api;
@@ -278,6 +300,8 @@ static void stream_wait(struct krt_engine *e, const struct krt_call *c)
 	if (ev->imported) /* another process's record may be the one that is waited for */
 		s->external = true;
 	if (!ev->record) {
+		if (ev->known && !ev->imported)
+			s->waits.idle = krt_call_origin(c);
 		krt_timeline_idle(e, c, s);
 		return;
 	}
@@ -285,7 +309,7 @@ static void stream_wait(struct krt_engine *e, const struct krt_call *c)
 	krt_timeline_on(e, c, s);
 	krt_timeline_edge(e, c, KRT_TLE_EVENT, ev->record_seq, c->rec->t0, KRT_IN_BOTH);
 	krt_hot_wait(e, c, s, ev, added || ev->external || ev->imported);
-	krt_waits_note(&s->waits, ev->record_domain, c->rec->t0, ev->record_seq);
+	krt_waits_note(&s->waits, ev->record_domain, krt_call_origin(c), krt_event_record(ev));
 	if (ev->external)
 		s->external = true;
 }
@@ -336,7 +360,8 @@ static bool event_known(struct krt_engine *e, const struct krt_call *c, struct k
 	if (added || c->op == KRT_OP_EVENT_SYNC)
 		krt_timeline_edge(e, c, KRT_TLE_EVENT, ev->record_seq, c->rec->t0, views);
 	if (views & KRT_IN_DOC)
-		krt_waits_note(&e->host_waits, ev->record_domain, c->rec->t0, ev->record_seq);
+		krt_waits_note(&e->host_waits, ev->record_domain, krt_call_origin(c),
+			       krt_event_record(ev));
 	return added || ev->external || ev->imported;
 }
 
@@ -361,6 +386,8 @@ static void event_host(struct krt_engine *e, const struct krt_call *c)
 	}
 	if (c->op == KRT_OP_EVENT_SYNC) {
 		e->cov.syncs++;
+		if (!ev->record && ev->known && !ev->imported)
+			e->host_waits.idle = krt_call_origin(c);
 		krt_site_wait(e, c, ev, ev->record != NULL, "host");
 	}
 	if (ev->record && (c->op == KRT_OP_EVENT_SYNC || krt_hot_polled(e, c, c->event, added)))
@@ -433,7 +460,8 @@ static void context_host(struct krt_engine *e, const struct krt_call *c)
 	added = krt_host_edge(e, c, KRT_SEM_CTX_SYNC, NULL, NULL, NULL, ctx);
 	for (struct krt_stream_entry *k = e->obj.streams; k; k = k->hh.next)
 		if (k->stream->ctx->id == ctx->id) {
-			krt_waits_note(&e->host_waits, k->stream->domain, c->rec->t0, c->rec->t0);
+			krt_waits_note(&e->host_waits, k->stream->domain, krt_call_origin(c),
+				       krt_call_origin(c));
 			added |= k->stream->external || k->stream->external_own ||
 				 k->stream->lane != c->lane;
 			settle_external(e, k->stream);
@@ -540,7 +568,7 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 	if (f->release[at].snap)
 		krt_snapshot_unref(e->order, f->release[at].snap);
 	f->release[at].value = value;
-	f->release[at].seq = c->rec->t0;
+	f->release[at].origin = krt_call_origin(c);
 	f->release[at].snap = snap;
 	f->release[at].domain = s->domain;
 	f->release[at].external = s->external || s->external_own;
@@ -555,10 +583,11 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 		}
 		if (snap) {
 			if (e->cfg.nchanges)
-				krt_change_released(e, c, w->stream, w->seq, snap);
+				krt_change_released(e, c, w->stream, w->origin.seq, snap);
 			krt_order_wait(e->order, w->stream->domain, snap, KRT_IN_BOTH);
-			krt_timeline_edge(e, c, KRT_TLE_VALUE, c->rec->t0, w->seq, KRT_IN_BOTH);
-			krt_waits_note(&w->stream->waits, s->domain, w->seq, c->rec->t0);
+			krt_timeline_edge(e, c, KRT_TLE_VALUE, c->rec->t0, w->origin.seq, KRT_IN_BOTH);
+			krt_waits_note(&w->stream->waits, s->domain, w->origin,
+				       krt_call_origin(c));
 		}
 		w->stream->external |= f->release[at].external;
 		w->stream->external_own = false;
@@ -586,8 +615,9 @@ static bool value_wait(struct krt_engine *e, const struct krt_call *c, struct kr
 		if (!f->release[i].snap)
 			continue;
 		krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
-		krt_timeline_edge(e, c, KRT_TLE_VALUE, f->release[i].seq, c->rec->t0, KRT_IN_BOTH);
-		krt_waits_note(&s->waits, f->release[i].domain, c->rec->t0, f->release[i].seq);
+		krt_timeline_edge(e, c, KRT_TLE_VALUE, f->release[i].origin.seq, c->rec->t0, KRT_IN_BOTH);
+		krt_waits_note(&s->waits, f->release[i].domain, krt_call_origin(c),
+			       f->release[i].origin);
 	}
 	if (met)
 		return true;
@@ -604,7 +634,7 @@ static bool value_wait(struct krt_engine *e, const struct krt_call *c, struct kr
 	w->value = value;
 	w->condition = flags;
 	w->bytes = bytes;
-	w->seq = c->rec->t0;
+	w->origin = krt_call_origin(c);
 	w->stream = s;
 	s->refs++;
 	return false;
@@ -623,7 +653,7 @@ void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t ad
 		if (f->release[i].snap && f->release[i].domain != s->domain) {
 			krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
 			if (e->call)
-				krt_timeline_edge(e, e->call, KRT_TLE_VALUE, f->release[i].seq,
+				krt_timeline_edge(e, e->call, KRT_TLE_VALUE, f->release[i].origin.seq,
 						  e->call->rec->t0, KRT_IN_BOTH);
 		}
 }
@@ -1087,6 +1117,8 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		break;
 	case KRT_OP_EVENT_CREATE:
 		ev = c->out_handle ? krt_event_make(&e->obj, c->out_handle) : NULL;
+		if (ev)
+			ev->made = krt_call_origin(c);
 		if (ev && c->rec->ctx)
 			ev->ctx = krt_call_context(e, c);
 		krt_hot_made(e, c, KRT_MADE_EVENT, c->out_handle, 0);

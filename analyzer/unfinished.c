@@ -359,6 +359,7 @@ static void event_destroyed(struct krt_engine *e, const struct krt_call *c)
 	tell_begin(&t, KRT_LIKELY);
 	tell_side(e, &t, false, end, "destroy");
 	t.f.event = krt_event_text(ev, t.name, sizeof(t.name));
+	krt_event_mention(ev, t.name, &t.f);
 	t.f.prev.api = "cuIpcGetEventHandle";
 	t.f.prev.what = "export";
 	t.f.prev.stream = "host";

@@ -91,6 +91,12 @@ void krt_user_fix(struct krt_finding *f, const struct krt_user_process *p, struc
 	at.record = place(cur_first ? cur : prev, a);
 	at.wait = place(prev_then ? prev : cur, a);
 	at.freed = place(krt_stack_site(&f->buffer.freed_at), a);
+	at.python = prev_then ? prev && prev->python : cur && cur->python;
+	/* a call that is neither operation */
+	for (unsigned i = 0; i < KRT_MENTIONS; i++)
+		if (!f->mention[i].thing && f->mention[i].sequence &&
+		    f->mention[i].sequence == f->edge.record_after)
+			at.record = place(krt_stack_site(&f->mention[i].stack), a);
 	f->edge.api = krt_user_api_of(f, p);
 	krt_fix_words(f, &at, a);
 }

@@ -300,6 +300,10 @@ static void try_finding(struct work *w, size_t i)
 		f->edge.why = "the free has to move";
 		return;
 	}
+	if (f->edge.kind == KRT_EDGE_JOIN_KIND) {
+		not_tried(f, "the capture gave no graph to judge");
+		return;
+	}
 	if (f->level == KRT_LEVEL_NOTE) {
 		not_tried(f, "it is a note");
 		return;

@@ -89,7 +89,7 @@ static void unjoined(const struct krt_facts *f, const struct krt_capture_facts *
 	}
 	MSG("%s, pulled into it by %s #%" PRIu64, p->stream, p->api, p->seq);
 	if (f->event)
-		MSG(" (%s)", f->event);
+		MSG(" for %s", f->event);
 	if (k->last)
 		MSG(", holds %s #%" PRIu64 ", which nothing joined", k->last, k->last_seq);
 	else

@@ -146,6 +146,7 @@ const char *krt_verified_text(enum krt_verified v);
 	X(NODES)      /* between nodes of a graph */                                               \
 	X(BESIDE)     /* a kernel that may begin early waits for the one before it */              \
 	X(EARLY)      /* the same between nodes of a graph */                                      \
+	X(JOIN)	      /* a forked stream joins its capture before that ends */                    \
 	X(MOVE)	      /* a free, behind the last use */
 enum krt_edge_kind {
 #define X(name) KRT_EDGE_##name##_KIND,
@@ -178,6 +179,19 @@ enum krt_baseline {
 };
 const char *krt_baseline_name(enum krt_baseline b); /* NULL for NONE */
 
+/*
+ * What a finding's words name and is neither of its operations: a call by its number
+ * ("#27"), or a thing by its address ("event 0x55d0").  Places are known at the end only.
+ */
+#define KRT_MENTIONS 6
+struct krt_mention {
+	uint64_t sequence; /* of the call, or of the one that made the thing; 0: no more of them */
+	uint32_t stack_id;
+	const char *thing; /* NULL: the call itself */
+	const char *api;   /* that made the thing */
+	struct krt_stack stack;
+};
+
 struct krt_finding {
 	enum krt_rule_id rule;
 	enum krt_level level;
@@ -195,6 +209,7 @@ struct krt_finding {
 	const char *order_missing;   /* the edge that is missing, in words */
 	struct krt_cost cost;
 	struct krt_missing edge;
+	struct krt_mention mention[KRT_MENTIONS]; /* for the analysis alone: the words have it */
 	const char *suppressed_by;   /* FILE:LINE: the suppression, or NULL */
 	const char *suppressed_why;  /* its reason, or NULL */
 	enum krt_baseline baseline;

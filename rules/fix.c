@@ -62,6 +62,12 @@ static enum krt_edge_kind kind_of(const struct krt_facts *f)
 						 : k;
 	case KRT_RULE_UAF_STREAM:
 		return KRT_EDGE_MOVE_KIND;
+	case KRT_RULE_CAPTURE_ISOLATION:
+		/* prev: the fork, not the beginning of the capture */
+		return f->capture && f->capture->why == KRT_CAPTURE_UNJOINED && f->prev.seq &&
+				       f->prev.seq != f->capture->begin_seq
+			       ? KRT_EDGE_JOIN_KIND
+			       : KRT_EDGE_NONE_KIND;
 	case KRT_RULE_UNFINISHED:
 		if (f->event)
 			return KRT_EDGE_NONE_KIND;
@@ -84,6 +90,10 @@ void krt_fix_edge(const struct krt_facts *f, struct krt_missing *m)
 	} else if (k == KRT_EDGE_END_KIND && !f->prev.seq) {
 		m->record_after = f->cur.seq;
 		m->wait_before = f->end_seq;
+	}
+	if (k == KRT_EDGE_JOIN_KIND && f->capture->last) {
+		m->record_after = f->capture->last_seq;
+		m->each = f->capture->more > 0;
 	}
 	if (k == KRT_EDGE_NONE_KIND || !m->record_after) {
 		memset(m, 0, sizeof(*m));
@@ -147,6 +157,7 @@ struct fill {
 	const char *from, *to;
 	char record[NAME], wait[NAME], event[NAME];
 	char at[PLACE], then[PLACE], freed[PLACE];
+	bool python;
 };
 
 struct out {
@@ -314,6 +325,16 @@ static void explain(struct out *o, const struct fill *f, const char *code, const
 	put(o, "\n", 1);
 }
 
+/* The driver's calls are the same from Python. */
+static void python_comments(char *s)
+{
+	for (char *at = s; (at = strstr(at, "// ")); at++)
+		if (at == s || at[-1] == '\n' || (at > s + 1 && at[-1] == ' ' && at[-2] == ' ')) {
+			*at = '#';
+			memmove(at + 1, at + 2, strlen(at + 2) + 1);
+		}
+}
+
 static const char *code(const struct fill *filled, bool known_record, bool known_wait,
 			struct krt_arena *a)
 {
@@ -334,6 +355,8 @@ static const char *code(const struct fill *filled, bool known_record, bool known
 			filled->then);
 	if (o.at && buf[o.at - 1] == '\n')
 		buf[o.at - 1] = 0;
+	if (filled->python)
+		python_comments(buf);
 	return krt_arena_strdup(a, buf);
 }
 
@@ -393,7 +416,8 @@ void krt_fix_words(struct krt_finding *f, const struct krt_fix_places *p, struct
 			      .from = krt_words_stream(m->record_stream, from, sizeof(from)),
 			      .to = m->host ? "the host"
 					    : krt_words_stream(m->wait_stream, to, sizeof(to)),
-			      .event = "done"};
+			      .event = "done",
+			      .python = p->python};
 	const char *said, *sentence = rows[m->kind][m->api].sentence, *lines;
 
 	if (m->kind == KRT_EDGE_NONE_KIND) { /* its own words alone */

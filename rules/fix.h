@@ -13,6 +13,7 @@
  */
 struct krt_fix_places {
 	const char *record, *wait, *freed;
+	bool python; /* it is Python source */
 };
 
 /*

@@ -47,6 +47,20 @@ void krt_rule_words(const struct krt_facts *f, struct krt_words *w)
 		words[f->rule](f, w);
 }
 
+void krt_words_mention(struct krt_facts *f, const struct krt_mention *m)
+{
+	if (!m->sequence || !m->stack_id)
+		return;
+	for (unsigned i = 0; i < KRT_MENTIONS; i++) {
+		struct krt_mention *have = &f->mention[i];
+
+		if (!have->sequence)
+			*have = *m;
+		if (have->sequence == m->sequence && !have->thing == !m->thing)
+			break;
+	}
+}
+
 const char *krt_words_stream(const char *text, char *buf, size_t len)
 {
 	const char *handle = text ? strstr(text, " (0x") : NULL;
@@ -175,6 +189,10 @@ void krt_words_order(const struct krt_facts *f, struct krt_words *w)
 	else
 		n = snprintf(w->exists, sizeof(w->exists), "none: %s never waited for %s", who,
 			     p->stream);
+	if (n > 0 && (size_t)n < sizeof(w->exists) && f->idle_wait)
+		n += snprintf(w->exists + n, sizeof(w->exists) - n,
+			      "; its wait at #%" PRIu64 " met an event without a record",
+			      f->idle_wait);
 	if (n > 0 && (size_t)n < sizeof(w->exists) && f->default_stream)
 		n += snprintf(w->exists + n, sizeof(w->exists) - n,
 			      "; the legacy stream does not order with a non-blocking stream");

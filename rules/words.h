@@ -139,6 +139,8 @@ struct krt_facts {
 	uint64_t back_wait;    /* prev's stream waited for cur's */
 	uint64_t other_wait;   /* cur's stream waited for another one */
 	const char *other;     /* that stream */
+	uint64_t idle_wait;    /* cur's stream waited between them for an event without a record */
+	struct krt_mention mention[KRT_MENTIONS];
 	/* further facts of single rules */
 	const char *event;
 	uint64_t third_seq; /* EVENT_OVERWRITTEN: the record that replaced; COPY_BOUNDS: bytes past
@@ -185,6 +187,9 @@ void krt_rule_words(const struct krt_facts *f, struct krt_words *w);
  * zero: none would.
  */
 void krt_fix_edge(const struct krt_facts *f, struct krt_missing *m);
+
+/* The words name one more call or thing; without a number or a stack none. */
+void krt_words_mention(struct krt_facts *f, const struct krt_mention *m);
 
 /* Shared wording. */
 /* The fix of a pair of streams: the event that makes the missing edge. */

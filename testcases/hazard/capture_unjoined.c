@@ -6,6 +6,9 @@
  * FINDINGS: 1
  * MENTIONS: KRT-CAPTURE-ISOLATION "stream "right", pulled into it by cuStreamWaitEvent"
  * MENTIONS: KRT-CAPTURE-ISOLATION "record an event on stream "right""
+ * MENTIONS: KRT-CAPTURE-ISOLATION "(capture_unjoined.c:26 main) began on stream"
+ * MENTIONS: KRT-CAPTURE-ISOLATION "cuEventRecord(done, right);  // after capture_unjoined.c:31"
+ * MENTIONS: KRT-CAPTURE-ISOLATION "cuStreamWaitEvent(user, done, 0);  // before the end of the capture at capture_unjoined.c:40"
  * SOURCE: AMD-Ecosystem/llama.cpp#71 (S37)
  */
 #include "prog.h"

@@ -3,6 +3,8 @@
  * The host waits for an event that was recorded before the copy it needs.
  * SOURCE: ordering cases (eventSynchronize covers work before the record, not after)
  * EXPECT: KRT-HOST-READ-RACE error certain both count=1
+ * MENTIONS: KRT-HOST-READ-RACE " (event_sync_too_early.c:32 main), for what it held at #"
+ * MENTIONS: KRT-HOST-READ-RACE " (event_sync_too_early.c:25 main), before #"
  * EXPECT-FIXED: none
  * SIM-WRONG: the old value
  */

@@ -4,6 +4,9 @@
  * EXPECT: KRT-EVENT-UNRECORDED warning certain both count=1
  * EXPECT: KRT-RACE-RAW error certain both count=1
  * EXPECT-FIXED: none
+ * MENTIONS: KRT-EVENT-UNRECORDED "waits for the event created at prog.h:"
+ * MENTIONS: KRT-EVENT-UNRECORDED "a record of that event before #"
+ * MENTIONS: KRT-RACE-RAW "(event_unrecorded.c:30 main) met an event without a record"
  * SIM-WRONG: the old content comes back
  */
 #include "prog.h"

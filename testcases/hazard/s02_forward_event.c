@@ -5,6 +5,7 @@
  * SOURCE: scenarios S02
  * EXPECT: KRT-REUSE-RACE error certain both count=1
  * MENTIONS: KRT-REUSE-RACE "only the other way round"
+ * MENTIONS: KRT-REUSE-RACE " (s02_forward_event.c:28 main)"
  * EXPECT-FIXED: none
  * SIM-WRONG: the consumer reads the new owner's bytes
  */

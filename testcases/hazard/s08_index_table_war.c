@@ -5,6 +5,7 @@
  * SOURCE: scenarios S08
  * EXPECT: KRT-RACE-WAR error certain both count=1
  * MENTIONS: KRT-RACE-WAR "only the other way round"
+ * MENTIONS: KRT-RACE-WAR " (s08_index_table_war.c:27 main)"
  * EXPECT-FIXED: none
  * SIM-WRONG: the forward pass reads the next request's row
  */

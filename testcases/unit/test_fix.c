@@ -82,6 +82,34 @@ Test(fix, runtime)
 	      "wait: cudaStreamSynchronize, cudaFreeAsync or xcuMemFree");
 }
 
+Test(fix, python_without_torch)
+{
+	cur_frame[0].python = true;
+	fixed("CUevent done; cuEventCreate(&done, CU_EVENT_DISABLE_TIMING);  # once\n"
+	      "cuEventRecord(done, stream3);  # after loader.cc:57\n"
+	      "cuStreamWaitEvent(my_copy, done, 0);  # before model.cc:211\n"
+	      "# stream3: stream 3, of loader.cc:57",
+	      "wait: cuStreamSynchronize, cuMemFreeAsync or xcuMemFree");
+}
+
+/* Behind a call that is neither operation. */
+Test(fix, join)
+{
+	struct krt_frame work = {.pc = 1, .function = "work", .file = "/home/u/work.cc", .line = 7};
+
+	f->edge.kind = KRT_EDGE_JOIN_KIND;
+	f->edge.record_after = 15;
+	f->mention[0] = (struct krt_mention){.sequence = 12, .stack = {1, &prev_frame[0]}};
+	f->mention[1] = (struct krt_mention){.sequence = 15, .thing = "event 0x1", .stack = {1, &prev_frame[0]}};
+	f->mention[2] = (struct krt_mention){.sequence = 15, .stack = {1, &work}};
+	fixed("CUevent done; cuEventCreate(&done, CU_EVENT_DISABLE_TIMING);  // once\n"
+	      "cuEventRecord(done, stream3);  // after work.cc:7\n"
+	      "cuStreamWaitEvent(my_copy, done, 0);  // before the end of the capture at "
+	      "model.cc:211\n"
+	      "// stream3: stream 3, of work.cc:7",
+	      "wait: cuStreamSynchronize, cuMemFreeAsync or xcuMemFree");
+}
+
 Test(fix, torch)
 {
 	prev_frame[0].module = "/x/torch/lib/libtorch_cuda.so";
