@@ -32,7 +32,7 @@ struct member {
 	uint64_t *joined; /* by member: how many of its nodes come before this one's next */
 	uint32_t njoined;
 	char event[64]; /* of the fork */
-	struct krt_origin event_made;	 /* where that has no name */
+	struct krt_origin event_made; /* where that has no name */
 };
 
 /* An event recorded in the capture. */
@@ -402,8 +402,8 @@ static void report(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	if (begun) {
 		k.begin = krt_api[begun->api].base;
 		k.begin_seq = begun->seq;
-		krt_mention_call(&f, &(struct krt_origin){.seq = begun->seq,
-							  .stack = begun->stack});
+		krt_mention_call(&f,
+				 &(struct krt_origin){.seq = begun->seq, .stack = begun->stack});
 		k.begin_stream =
 			krt_stream_text(begun->stream, begin_stream, sizeof(begin_stream));
 	}
@@ -423,8 +423,8 @@ static void report(struct krt_engine *e, const struct krt_call *c, struct krt_st
 	if (b->last) {
 		k.last = krt_api[b->last->api].base;
 		k.last_seq = b->last->seq;
-		krt_mention_call(&f, &(struct krt_origin){.seq = b->last->seq,
-							  .stack = b->last->stack});
+		krt_mention_call(
+			&f, &(struct krt_origin){.seq = b->last->seq, .stack = b->last->stack});
 		k.last_result = cap ? cap->suspect_result : 0;
 	}
 	if (b->why == KRT_CAPTURE_FOREIGN && prev && prev->stream && prev->stream->waits.count) {

@@ -786,7 +786,8 @@ static void wait_nodes(struct krt_engine *e, const struct krt_call *c, const str
 			continue;
 		krt_order_wait(e->order, s->domain, ev->record, KRT_IN_BOTH);
 		krt_timeline_edge(e, c, KRT_TLE_EVENT, ev->record_seq, c->rec->t0, KRT_IN_BOTH);
-		krt_waits_note(&s->waits, ev->record_domain, krt_call_origin(c), krt_event_record(ev));
+		krt_waits_note(&s->waits, ev->record_domain, krt_call_origin(c),
+			       krt_event_record(ev));
 		if (ev->external)
 			s->external = true;
 	}

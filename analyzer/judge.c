@@ -911,8 +911,7 @@ int krt_judge_report(const struct krt_engine *e, struct krt_report *r)
 		if (!copy_text(r->arena, &out->message) || !copy_text(r->arena, &out->fix) ||
 		    !copy_text(r->arena, &out->order_exists) ||
 		    !copy_text(r->arena, &out->order_missing) ||
-		    !copy_text(r->arena, &out->buffer.name) ||
-		    !copy_mentions(e, r->arena, out) ||
+		    !copy_text(r->arena, &out->buffer.name) || !copy_mentions(e, r->arena, out) ||
 		    !copy_operation(e, r->arena, &out->current) ||
 		    !copy_operation(e, r->arena, &out->previous) ||
 		    !copy_stack(e, r->arena, f->alloc_stack, &out->buffer.allocated_at) ||

@@ -324,8 +324,7 @@ static void name_buffer(struct krt_finding *f, struct krt_arena *a)
 }
 
 /* text with " (PLACE)" behind the call's number, where that comes first. */
-static const char *placed(struct krt_arena *a, const char *text, const char *number,
-			  const char *is)
+static const char *placed(struct krt_arena *a, const char *text, const char *number, const char *is)
 {
 	size_t n = strlen(number);
 	const char *at = text ? strstr(text, number) : NULL, *out = NULL;
@@ -353,7 +352,8 @@ static void name_mentions(struct krt_finding *f, struct krt_arena *a)
 			snprintf(place, sizeof(place), "%.200s:%u", krt_base_name(site->file),
 				 site->line);
 		if (m->thing) {
-			snprintf(made, sizeof(made), "the event created%s%s in %s (%s #%" PRIu64 ")",
+			snprintf(made, sizeof(made),
+				 "the event created%s%s in %s (%s #%" PRIu64 ")",
 				 *place ? " at " : "", place, function, m->api, m->sequence);
 			f->message = replaced(a, f->message, m->thing, made);
 			f->fix = replaced(a, f->fix, m->thing, "that event");

@@ -585,9 +585,9 @@ static void value_write(struct krt_engine *e, const struct krt_call *c, struct k
 			if (e->cfg.nchanges)
 				krt_change_released(e, c, w->stream, w->origin.seq, snap);
 			krt_order_wait(e->order, w->stream->domain, snap, KRT_IN_BOTH);
-			krt_timeline_edge(e, c, KRT_TLE_VALUE, c->rec->t0, w->origin.seq, KRT_IN_BOTH);
-			krt_waits_note(&w->stream->waits, s->domain, w->origin,
-				       krt_call_origin(c));
+			krt_timeline_edge(e, c, KRT_TLE_VALUE, c->rec->t0, w->origin.seq,
+					  KRT_IN_BOTH);
+			krt_waits_note(&w->stream->waits, s->domain, w->origin, krt_call_origin(c));
 		}
 		w->stream->external |= f->release[at].external;
 		w->stream->external_own = false;
@@ -615,7 +615,8 @@ static bool value_wait(struct krt_engine *e, const struct krt_call *c, struct kr
 		if (!f->release[i].snap)
 			continue;
 		krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
-		krt_timeline_edge(e, c, KRT_TLE_VALUE, f->release[i].origin.seq, c->rec->t0, KRT_IN_BOTH);
+		krt_timeline_edge(e, c, KRT_TLE_VALUE, f->release[i].origin.seq, c->rec->t0,
+				  KRT_IN_BOTH);
 		krt_waits_note(&s->waits, f->release[i].domain, krt_call_origin(c),
 			       f->release[i].origin);
 	}
@@ -653,8 +654,9 @@ void krt_flag_touch(struct krt_engine *e, struct krt_stream_info *s, uint64_t ad
 		if (f->release[i].snap && f->release[i].domain != s->domain) {
 			krt_order_wait(e->order, s->domain, f->release[i].snap, KRT_IN_BOTH);
 			if (e->call)
-				krt_timeline_edge(e, e->call, KRT_TLE_VALUE, f->release[i].origin.seq,
-						  e->call->rec->t0, KRT_IN_BOTH);
+				krt_timeline_edge(e, e->call, KRT_TLE_VALUE,
+						  f->release[i].origin.seq, e->call->rec->t0,
+						  KRT_IN_BOTH);
 		}
 }
 

@@ -100,7 +100,8 @@ Test(fix, join)
 	f->edge.kind = KRT_EDGE_JOIN_KIND;
 	f->edge.record_after = 15;
 	f->mention[0] = (struct krt_mention){.sequence = 12, .stack = {1, &prev_frame[0]}};
-	f->mention[1] = (struct krt_mention){.sequence = 15, .thing = "event 0x1", .stack = {1, &prev_frame[0]}};
+	f->mention[1] = (struct krt_mention){
+		.sequence = 15, .thing = "event 0x1", .stack = {1, &prev_frame[0]}};
 	f->mention[2] = (struct krt_mention){.sequence = 15, .stack = {1, &work}};
 	fixed("CUevent done; cuEventCreate(&done, CU_EVENT_DISABLE_TIMING);  // once\n"
 	      "cuEventRecord(done, stream3);  // after work.cc:7\n"
