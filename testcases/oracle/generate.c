@@ -19,6 +19,28 @@ const struct buffer_slot buffer_slot[BUFFERS] = {
 	{PAGEABLE, "HEAP1", 0x550000000000}, {PAGEABLE, "HEAP2", 0x550000100000},
 };
 
+unsigned stream_of_op(const struct op *o)
+{
+	switch (o->what) {
+	case OP_SET_SYNC:
+	case OP_COPY_SYNC:
+		return o->stream == THREAD_SLOT ? THREAD_SLOT : LEGACY_SLOT;
+	case OP_COPY_PEER:
+		return LEGACY_SLOT;
+	default:
+		return o->stream;
+	}
+}
+
+uint8_t cells_of(const struct op *o, const struct range *r)
+{
+	unsigned step = o->what == OP_SET_ROWS ? ROW_STEP : 1, cells = 0;
+
+	for (unsigned i = 0; i < r->n; i++)
+		cells |= 1u << (r->from + i * step);
+	return (uint8_t)cells;
+}
+
 /* --- making -------------------------------------------------------------------- */
 
 static uint64_t state;
@@ -110,6 +132,11 @@ static enum operation pick_what(const struct program *p)
 		{OP_FREE, 6, F_FREES},
 		{OP_ALLOC, 6, F_POOLS},
 		{OP_FREE_ASYNC, 8, F_POOLS},
+		{OP_CTX_RECORD, 6, F_CONTEXT_WIDE},
+		{OP_CTX_WAIT, 6, F_CONTEXT_WIDE},
+		{OP_COPY_PEER, 6, F_CONTEXT_WIDE},
+		{OP_MODULE_LOAD, 3, F_CONTEXT_WIDE},
+		{OP_SET_ROWS, 12, F_ROWS},
 		{OP_EVENT_NEW, 4, F_OBJECTS},
 		{OP_STREAM_NEW, 4, F_OBJECTS},
 	};
@@ -139,14 +166,14 @@ static void pick_op(const struct program *p, struct op *o)
 	o->event = (uint8_t)rnd(EVENTS);
 	o->event2 = (uint8_t)rnd(EVENTS);
 	/* a wait may be for an event of the other context */
-	if (o->what == OP_WAIT && p->features & F_CONTEXTS && rnd(2))
+	if ((o->what == OP_WAIT || o->what == OP_CTX_WAIT) && p->features & F_CONTEXTS && rnd(2))
 		o->event += EVENTS;
 	o->ready = rnd(2);
 	o->range[0] = pick_range(p);
 	o->range[1] = pick_range(p);
 	o->range[2] = pick_range(p);
 	o->nranges = 1;
-	if (o->what == OP_COPY || o->what == OP_COPY_SYNC) {
+	if (o->what == OP_COPY || o->what == OP_COPY_SYNC || o->what == OP_COPY_PEER) {
 		o->nranges = 2;
 		o->range[0].write = true;
 		o->range[1].write = false;
@@ -155,6 +182,10 @@ static void pick_op(const struct program *p, struct op *o)
 		o->range[1].n = o->range[0].n;
 	} else if (o->what == OP_KERNEL) {
 		o->nranges = (uint8_t)(1 + rnd(RANGES));
+	} else if (o->what == OP_SET_ROWS) {
+		o->range[0].from = (uint8_t)rnd(CELLS - ROW_STEP);
+		o->range[0].n = (uint8_t)(1 + rnd((CELLS - 1 - o->range[0].from) / ROW_STEP + 1));
+		o->range[0].write = true;
 	} else {
 		o->range[0].write = o->what != OP_HOST_READ;
 	}
@@ -177,6 +208,11 @@ void program_random(struct program *p, uint64_t seed, unsigned features)
 
 /* --- sense --------------------------------------------------------------------- */
 
+static bool on_host(const struct range *r)
+{
+	return buffer_slot[r->buffer].kind == PINNED || buffer_slot[r->buffer].kind == PAGEABLE;
+}
+
 enum life { NONE, LIVE, FREED };
 
 static bool overlap(const struct range *a, const struct range *b)
@@ -193,12 +229,14 @@ static bool sensible(const struct op *o, const enum life *life, bool *dead)
 	switch (o->what) {
 	case OP_SET:
 	case OP_SET_SYNC:
+	case OP_SET_ROWS:
 		if (kind == PAGEABLE)
 			return false;
 		break;
 	case OP_KERNEL:
 	case OP_COPY:
 	case OP_COPY_SYNC:
+	case OP_COPY_PEER:
 		break;
 	case OP_HOST_READ:
 	case OP_HOST_WRITE:
@@ -215,6 +253,9 @@ static bool sensible(const struct op *o, const enum life *life, bool *dead)
 		return true;
 	}
 	for (unsigned i = 0; i < o->nranges; i++, r++) {
+		if (o->what == OP_COPY_PEER &&
+		    (on_host(r) || buffer_slot[r->buffer].kind == MANAGED))
+			return false;
 		kind = buffer_slot[r->buffer].kind;
 		if (o->what == OP_KERNEL && kind == PAGEABLE)
 			return false;
@@ -252,8 +293,8 @@ void program_check(struct program *p)
 			p->left_out[i] = true;
 		if (p->left_out[i])
 			continue;
-		if (o->what == OP_RECORD || o->what == OP_EVENT_NEW)
-			recorded[event_of(o, o->event)] = o->what == OP_RECORD;
+		if (o->what == OP_RECORD || o->what == OP_CTX_RECORD || o->what == OP_EVENT_NEW)
+			recorded[event_of(o, o->event)] = o->what != OP_EVENT_NEW;
 		if (o->what == OP_ALLOC)
 			life[o->range->buffer] = LIVE;
 		else if (o->what == OP_FREE || o->what == OP_FREE_ASYNC)
@@ -269,11 +310,6 @@ static const char *const copy_text[] = {
 #undef X
 };
 
-static bool on_host(const struct range *r)
-{
-	return buffer_slot[r->buffer].kind == PINNED || buffer_slot[r->buffer].kind == PAGEABLE;
-}
-
 /*
  * An address of no allocation is the program's own memory to a copy whose name tells no
  * direction: only names that do will do for device memory that may have been freed.
@@ -282,10 +318,12 @@ unsigned copy_form(const struct op *o)
 {
 	unsigned form = 2u * on_host(&o->range[0]) + on_host(&o->range[1]);
 
+	bool thread = o->what == OP_COPY_SYNC && o->stream == THREAD_SLOT;
+
 	if (buffer_slot[o->range[0].buffer].kind != DEVICE &&
 	    buffer_slot[o->range[1].buffer].kind != DEVICE)
 		form = 3;
-	return 4u * (o->what == OP_COPY) + form;
+	return 4u * (o->what == OP_COPY ? 1 : thread ? 2 : 0) + form;
 }
 
 static void print_range(const struct range *r, FILE *out)
@@ -315,7 +353,8 @@ static void print_op(const struct op *o, FILE *out)
 		fprintf(out, ", %u * CELL, %s);", o->range->n, s);
 		break;
 	case OP_SET_SYNC:
-		fputs("call(&w, cuMemsetD8_v2, A(", out);
+		fprintf(out, "call(&w, cuMemsetD8_v2%s, A(",
+			o->stream == THREAD_SLOT ? "_ptds" : "");
 		print_range(o->range, out);
 		fprintf(out, "), A(0), A(%u * CELL));", o->range->n);
 		break;
@@ -338,6 +377,28 @@ static void print_op(const struct op *o, FILE *out)
 				o->range[i].write ? 2 : 1);
 		}
 		fprintf(out, "launch_of(&w, KRT_API_cuLaunchKernel, %s, 0, 0, NULL);", s);
+		break;
+	case OP_CTX_RECORD:
+		fprintf(out, "call(&w, cuCtxRecordEvent, A(w.ctx), A(%s));", ev);
+		break;
+	case OP_CTX_WAIT:
+		fprintf(out, "call(&w, cuCtxWaitEvent, A(w.ctx), A(%s));", ev);
+		break;
+	case OP_COPY_PEER:
+		fputs("call(&w, cuMemcpyPeer, A(", out);
+		print_range(o->range, out);
+		fprintf(out, "), A(0xc0 + %u), A(", o->event % CONTEXTS);
+		print_range(o->range + 1, out);
+		fprintf(out, "), A(0xc0 + %u), A(%u * CELL));", o->event2 % CONTEXTS, o->range->n);
+		break;
+	case OP_SET_ROWS:
+		fputs("call(&w, cuMemsetD2D8Async, A(", out);
+		print_range(o->range, out);
+		fprintf(out, "), A(%u * CELL), A(0), A(CELL), A(%u), A(%s));", ROW_STEP,
+			o->range->n, s);
+		break;
+	case OP_MODULE_LOAD:
+		fputs("module_load(&w);", out);
 		break;
 	case OP_RECORD:
 		fprintf(out, "record(&w, %s, %s);", ev, s);

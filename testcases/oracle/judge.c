@@ -46,7 +46,12 @@ struct court {
 	unsigned first[BUFFERS];		 /* access of the present life of a buffer */
 	int alloc[BUFFERS];			 /* node of a stream-ordered allocation, -1: none */
 	int alloc_op[BUFFERS], free_op[BUFFERS]; /* -1: none */
-	int owner[BUFFERS];			 /* context that it was allocated in */
+	int nfloors;
+	struct floor {
+		int ctx, node;
+		unsigned views;
+	} floor[OPS * CONTEXTS * 2]; /* what all later work of a context comes after */
+	int owner[BUFFERS];	     /* context that it was allocated in */
 };
 
 static int new_node(struct court *c)
@@ -100,6 +105,22 @@ static void in_order(struct court *c, const struct op *o, unsigned s, int to, un
 		     (n->ctx == o->ctx && n->kind == LEGACY && is_blocking(kind))))
 			edge(c, i, to, views);
 	}
+	for (int i = 0; i < c->nfloors; i++)
+		if (c->floor[i].ctx == o->ctx)
+			edge(c, c->floor[i].node, to, views & IN_DOC ? c->floor[i].views : views);
+}
+
+static void all_later(struct court *c, int ctx, int node, unsigned views)
+{
+	c->floor[c->nfloors++] = (struct floor){ctx, node, views};
+}
+
+/* All work of a context so far is before a node. */
+static void all_earlier(struct court *c, int ctx, int to, unsigned views)
+{
+	for (int i = 0; i < to; i++)
+		if (c->node[i].on_stream && c->node[i].ctx == ctx)
+			edge(c, i, to, views);
 }
 
 static int enqueue(struct court *c, const struct op *o, unsigned s)
@@ -219,7 +240,7 @@ static void meet(struct court *c, int op, int node, uint8_t buffer, uint8_t cell
 
 static void use(struct court *c, int op, int node, const struct range *r)
 {
-	uint8_t cells = (uint8_t)(((1u << r->n) - 1) << r->from);
+	uint8_t cells = cells_of(&c->p->op[op], r);
 	struct access *a;
 
 	if (c->free_op[r->buffer] >= 0) {
@@ -278,7 +299,7 @@ static struct row async_copy(enum memory to, enum memory from, unsigned bytes)
 
 static void host_access(struct court *c, int op, const struct range *r)
 {
-	meet(c, op, c->host, r->buffer, (uint8_t)(((1u << r->n) - 1) << r->from), r->write, true);
+	meet(c, op, c->host, r->buffer, cells_of(&c->p->op[op], r), r->write, true);
 }
 
 /* Done by the CPU once the stream has come to it. */
@@ -286,7 +307,7 @@ static void copy_on_host(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
 
-	host_after(c, enqueue(c, o, o->what == OP_COPY_SYNC ? LEGACY_SLOT : o->stream), IN_DOC);
+	host_after(c, enqueue(c, o, stream_of_op(o)), IN_DOC);
 	host_access(c, op, &o->range[1]);
 	host_access(c, op, &o->range[0]);
 }
@@ -295,7 +316,7 @@ static void copy(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
 	bool sync = o->what == OP_COPY_SYNC;
-	unsigned s = sync ? LEGACY_SLOT : o->stream;
+	unsigned s = stream_of_op(o);
 	enum memory to = buffer_slot[o->range[0].buffer].kind,
 		    from = buffer_slot[o->range[1].buffer].kind;
 	struct row row = sync ? sync_copy(to, from) : async_copy(to, from, o->range->n * CELL);
@@ -325,11 +346,26 @@ static void copy(struct court *c, int op)
 	}
 }
 
+/* Seen to be in order with all work of the three devices. */
+static void copy_peer(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+	int ctx[3] = {o->ctx, o->event % CONTEXTS, o->event2 % CONTEXTS},
+	    n = enqueue(c, o, LEGACY_SLOT);
+
+	for (int i = 0; i < 3; i++)
+		all_earlier(c, ctx[i], n, IN_OBS);
+	use(c, op, n, &o->range[1]);
+	use(c, op, n, &o->range[0]);
+	for (int i = 0; i < 3; i++)
+		all_later(c, ctx[i], n, IN_OBS);
+}
+
 static void set(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
 	bool sync = o->what == OP_SET_SYNC;
-	int n = enqueue(c, o, sync ? LEGACY_SLOT : o->stream);
+	int n = enqueue(c, o, stream_of_op(o));
 	enum memory m = buffer_slot[o->range->buffer].kind;
 
 	use(c, op, n, o->range);
@@ -408,6 +444,7 @@ static void run(struct court *c, int op)
 	switch (o->what) {
 	case OP_SET:
 	case OP_SET_SYNC:
+	case OP_SET_ROWS:
 		set(c, op);
 		break;
 	case OP_COPY:
@@ -418,6 +455,22 @@ static void run(struct court *c, int op)
 		n = enqueue(c, o, o->stream);
 		for (unsigned i = 0; i < o->nranges; i++)
 			use(c, op, n, &o->range[i]);
+		break;
+	case OP_COPY_PEER:
+		copy_peer(c, op);
+		break;
+	case OP_CTX_RECORD: /* all work of the context */
+		n = new_node(c);
+		edge(c, c->host, n, IN_DOC);
+		all_earlier(c, o->ctx, n, IN_DOC);
+		*rec = n;
+		break;
+	case OP_CTX_WAIT:
+		if (*rec >= 0)
+			all_later(c, o->ctx, *rec, IN_DOC);
+		break;
+	case OP_MODULE_LOAD: /* seen to wait for the device */
+		host_after_all(c, o->ctx, -1, false, IN_OBS);
 		break;
 	case OP_RECORD:
 		n = enqueue(c, o, o->stream);

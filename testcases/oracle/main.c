@@ -124,7 +124,10 @@ static void feed(struct world *w, const struct op *o)
 		set(w, addr_of(r), r->n * CELL, s);
 		break;
 	case OP_SET_SYNC:
-		call(w, cuMemsetD8_v2, A(addr_of(r)), A(0), A(r->n * CELL));
+		if (o->stream == THREAD_SLOT)
+			call(w, cuMemsetD8_v2_ptds, A(addr_of(r)), A(0), A(r->n * CELL));
+		else
+			call(w, cuMemsetD8_v2, A(addr_of(r)), A(0), A(r->n * CELL));
 		break;
 	case OP_COPY:
 	case OP_COPY_SYNC:
@@ -134,6 +137,25 @@ static void feed(struct world *w, const struct op *o)
 		for (unsigned i = 0; i < o->nranges; i++)
 			access_note(w, s, addr_of(&r[i]), r[i].n * CELL, r[i].write ? 2 : 1);
 		launch_of(w, KRT_API_cuLaunchKernel, s, 0, 0, NULL);
+		break;
+	case OP_CTX_RECORD:
+		call(w, cuCtxRecordEvent, A(w->ctx), A(ev));
+		break;
+	case OP_CTX_WAIT:
+		call(w, cuCtxWaitEvent, A(w->ctx), A(ev));
+		break;
+	case OP_COPY_PEER:
+		call(w, cuMemcpyPeer, A(addr_of(r)), A(0xc0 + o->event % CONTEXTS),
+		     A(addr_of(r + 1)), A(0xc0 + o->event2 % CONTEXTS), A(r->n * CELL));
+		break;
+	case OP_SET_ROWS:
+		call(w, cuMemsetD2D8Async, A(addr_of(r)), A(ROW_STEP * CELL), A(0), A(CELL),
+		     A(r->n), A(s));
+		break;
+	case OP_MODULE_LOAD:
+		call_begin(w, KRT_API_cuModuleLoadData, A(0), A(0));
+		call_out(w, 0, 0x3000 + w->ticket);
+		call_end(w, 0);
 		break;
 	case OP_RECORD:
 		record(w, ev, s);
@@ -325,19 +347,12 @@ static bool is_true(struct trial *t, const struct program *p, const struct told 
 	return true;
 }
 
-static unsigned stream_number(const struct op *o)
-{
-	bool sync = o->what == OP_COPY_SYNC || o->what == OP_SET_SYNC;
-
-	return sync ? LEGACY_SLOT : o->stream;
-}
-
 /* A free is told of the last use on each stream. */
 static bool same_stream(const struct op *a, const struct op *b)
 {
-	unsigned s = stream_number(a);
+	unsigned s = stream_of_op(a);
 
-	return s == stream_number(b) && a->ctx == b->ctx &&
+	return s == stream_of_op(b) && a->ctx == b->ctx &&
 	       (stream_slot[s].kind != PER_THREAD || a->thread == b->thread);
 }
 
@@ -418,7 +433,8 @@ static bool simpler(struct trial *t, struct program *p, unsigned i)
 	for (unsigned k = 0; k < q.op[i].nranges; k++) {
 		for (q = *p; q.op[i].range[k].n > 1; q = *p) {
 			q.op[i].range[k].n--;
-			if (q.op[i].what == OP_COPY || q.op[i].what == OP_COPY_SYNC)
+			if (q.op[i].what == OP_COPY || q.op[i].what == OP_COPY_SYNC ||
+			    q.op[i].what == OP_COPY_PEER)
 				q.op[i].range[!k].n = q.op[i].range[k].n;
 			if (!keep(t, p, &q))
 				break;

@@ -33,6 +33,7 @@ struct stream_slot {
 /* The thread is that of the call. */
 #define STREAMS	    6
 #define LEGACY_SLOT 4
+#define THREAD_SLOT 5
 extern const struct stream_slot stream_slot[STREAMS];
 
 enum memory { DEVICE, POOL, PINNED, MANAGED, PAGEABLE };
@@ -50,6 +51,7 @@ enum view { DOC, OBS, VIEWS };
 #define OPERATIONS(X)                                                                    \
 	X(SET) X(SET_SYNC) X(COPY) X(COPY_SYNC) X(KERNEL)                                \
 	X(RECORD) X(WAIT) X(EVENT_NEW) X(EVENT_SYNC) X(EVENT_QUERY) X(EVENT_ELAPSED)     \
+	X(CTX_RECORD) X(CTX_WAIT) X(COPY_PEER) X(SET_ROWS) X(MODULE_LOAD)                 \
 	X(STREAM_NEW) X(STREAM_SYNC) X(STREAM_QUERY) X(CTX_SYNC)                         \
 	X(HOST_READ) X(HOST_WRITE)                                                       \
 	X(ALLOC) X(FREE) X(FREE_ASYNC)
@@ -57,7 +59,8 @@ enum view { DOC, OBS, VIEWS };
 /* clang-format off */
 #define COPIES(X)                                                                        \
 	X(cuMemcpyDtoD_v2) X(cuMemcpyHtoD_v2) X(cuMemcpyDtoH_v2) X(cuMemcpy)             \
-	X(cuMemcpyDtoDAsync_v2) X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyAsync)
+	X(cuMemcpyDtoDAsync_v2) X(cuMemcpyHtoDAsync_v2) X(cuMemcpyDtoHAsync_v2) X(cuMemcpyAsync)  \
+	X(cuMemcpyDtoD_v2_ptds) X(cuMemcpyHtoD_v2_ptds) X(cuMemcpyDtoH_v2_ptds) X(cuMemcpy_ptds)
 /* clang-format on */
 enum operation {
 #define X(name) OP_##name,
@@ -70,6 +73,8 @@ struct range {
 	uint8_t buffer, from, n; /* cells */
 	bool write;
 };
+/* Rows with gaps: every second cell. */
+#define ROW_STEP 2
 
 struct op {
 	enum operation what;
@@ -88,10 +93,12 @@ enum feature {
 	F_HOST = 1 << 5, /* pageable and pinned memory, and the CPU */
 	F_MANAGED = 1 << 6,
 	F_KERNELS = 1 << 7,
-	F_SYNC = 1 << 8,    /* synchronous copies and sets */
-	F_OBJECTS = 1 << 9, /* streams and events end and begin */
-	F_NARROW = 1 << 10, /* one cell each: every byte is compared */
-	F_ALL = (1 << 11) - 1
+	F_SYNC = 1 << 8,	  /* synchronous copies and sets */
+	F_OBJECTS = 1 << 9,	  /* streams and events end and begin */
+	F_NARROW = 1 << 10,	  /* one cell each: every byte is compared */
+	F_CONTEXT_WIDE = 1 << 11, /* what whole contexts and devices wait for */
+	F_ROWS = 1 << 12,
+	F_ALL = (1 << 13) - 1
 };
 
 struct program {
@@ -102,6 +109,10 @@ struct program {
 	bool dead[OPS];	    /* likewise: op uses memory that is freed, it is not there for others */
 };
 
+/* The stream of an operation: of synchronous ones the default one. */
+unsigned stream_of_op(const struct op *o);
+/* One bit a cell. */
+uint8_t cells_of(const struct op *o, const struct range *r);
 void program_random(struct program *p, uint64_t seed, unsigned features);
 /* Which name of the driver's a copy goes by: a number in the list. */
 unsigned copy_form(const struct op *o);
