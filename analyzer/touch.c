@@ -263,9 +263,10 @@ static void meet_coop(void *user, const struct krt_access *prev, uint64_t from, 
 	krt_pair_add(m->e, &p);
 }
 
+/* t: NULL, or what tells when a source is read: it need not be in stream order. */
 static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-			     unsigned kind, unsigned know, enum krt_sureness sure,
-			     enum krt_confidence confidence)
+			     const struct krt_touch *t, unsigned kind, unsigned know,
+			     enum krt_sureness sure, enum krt_confidence confidence)
 {
 	struct krt_pair p = {.rule = KRT_RULE_UBA_STREAM,
 			     .confidence = confidence,
@@ -278,7 +279,8 @@ static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struc
 		mem->alloc_op = NULL;
 		return;
 	}
-	if (!krt_unordered(e, mem->alloc_op, op->stream, &p.view))
+	if (t ? !krt_unordered_read(e, t, mem->alloc_op, &p.view)
+	      : !krt_unordered(e, mem->alloc_op, op->stream, &p.view))
 		return;
 	p.cur = op;
 	p.prev = mem->alloc_op;
@@ -293,7 +295,7 @@ static void use_before_alloc(struct krt_engine *e, struct krt_op_info *op, struc
 void krt_touch_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem)
 {
 	if (e->judge && !e->exiting)
-		use_before_alloc(e, op, mem, 0, KRT_KNOW_API, KRT_SURE_ALL, KRT_CERTAIN);
+		use_before_alloc(e, op, mem, NULL, 0, KRT_KNOW_API, KRT_SURE_ALL, KRT_CERTAIN);
 }
 
 static void use_after_free(struct krt_engine *e, struct krt_op_info *op, const struct krt_mem *mem,
@@ -387,7 +389,7 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 		if (t->kind != KRT_ACC_READ && host_sees(mem))
 			krt_unfinished_signal(e, t->stream);
 	}
-	use_before_alloc(e, t->op, mem, t->kind, t->know, t->sure, sure);
+	use_before_alloc(e, t->op, mem, t, t->kind, t->know, t->sure, sure);
 	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
 	if (t->kind == KRT_ACC_ATOMIC) {
 		krt_ranges_each(&mem->space->sure, from, end, meet_coop, &m);
@@ -807,7 +809,7 @@ static void touch_pointer(struct krt_engine *e, struct krt_op_info *op,
 	krt_rights_kernel(e, op, mem, a->addr, a->addr + 1, krt_what_of(a->kind), a->know, likely);
 	if (a->kind != KRT_ACC_READ && host_sees(mem))
 		krt_unfinished_signal(e, op->stream);
-	use_before_alloc(e, op, mem, a->kind, a->know, KRT_SURE_FROM, likely);
+	use_before_alloc(e, op, mem, NULL, a->kind, a->know, KRT_SURE_FROM, likely);
 	krt_reuse_pointer(e, op, mem, a);
 	if (!word)
 		touch_anchor(e, op, mem, a);

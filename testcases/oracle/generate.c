@@ -16,7 +16,7 @@ const struct buffer_slot buffer_slot[BUFFERS] = {
 	{DEVICE, "DEV1", 0x7f0000000000},    {DEVICE, "DEV2", 0x7f0000100000},
 	{POOL, "POOL1", 0x7f0010000000},     {POOL, "POOL2", 0x7f0010100000},
 	{PINNED, "PIN1", 0x7e0000000000},    {MANAGED, "MAN1", 0x7d0000000000},
-	{PAGEABLE, "HEAP1", 0x550000000000}, {PAGEABLE, "HEAP2", 0x550000100000},
+	{PAGEABLE, "HEAP1", 0x550000000000}, {PINNED, "PIN2", 0x7e0000100000},
 };
 
 unsigned stream_of_op(const struct op *o)
@@ -137,6 +137,7 @@ static enum operation pick_what(const struct program *p)
 		{OP_COPY_PEER, 6, F_CONTEXT_WIDE},
 		{OP_MODULE_LOAD, 3, F_CONTEXT_WIDE},
 		{OP_SET_ROWS, 12, F_ROWS},
+		{OP_BATCH, 12, F_BATCHES},
 		{OP_EVENT_NEW, 4, F_OBJECTS},
 		{OP_STREAM_NEW, 4, F_OBJECTS},
 	};
@@ -172,6 +173,8 @@ static void pick_op(const struct program *p, struct op *o)
 	o->range[0] = pick_range(p);
 	o->range[1] = pick_range(p);
 	o->range[2] = pick_range(p);
+	o->range[3] = pick_range(p);
+	o->order = (uint8_t)(1 + rnd(3));
 	o->nranges = 1;
 	if (o->what == OP_COPY || o->what == OP_COPY_SYNC || o->what == OP_COPY_PEER) {
 		o->nranges = 2;
@@ -180,8 +183,16 @@ static void pick_op(const struct program *p, struct op *o)
 		if (o->range[0].n > o->range[1].n)
 			o->range[0].n = o->range[1].n;
 		o->range[1].n = o->range[0].n;
+	} else if (o->what == OP_BATCH) {
+		o->nranges = rnd(2) ? 2 : 4;
+		for (unsigned i = 0; i < 4; i++)
+			o->range[i].write = i % 2 == 0;
+		o->range[0].n = o->range[1].n =
+			o->range[0].n < o->range[1].n ? o->range[0].n : o->range[1].n;
+		o->range[2].n = o->range[3].n =
+			o->range[2].n < o->range[3].n ? o->range[2].n : o->range[3].n;
 	} else if (o->what == OP_KERNEL) {
-		o->nranges = (uint8_t)(1 + rnd(RANGES));
+		o->nranges = (uint8_t)(1 + rnd(RANGES - 1));
 	} else if (o->what == OP_SET_ROWS) {
 		o->range[0].from = (uint8_t)rnd(CELLS - ROW_STEP);
 		o->range[0].n = (uint8_t)(1 + rnd((CELLS - 1 - o->range[0].from) / ROW_STEP + 1));
@@ -238,6 +249,10 @@ static bool sensible(const struct op *o, const enum life *life, bool *dead)
 	case OP_COPY_SYNC:
 	case OP_COPY_PEER:
 		break;
+	case OP_BATCH:
+		if (stream_slot[o->stream].kind == LEGACY)
+			return false;
+		break;
 	case OP_HOST_READ:
 	case OP_HOST_WRITE:
 		if (device)
@@ -260,8 +275,16 @@ static bool sensible(const struct op *o, const enum life *life, bool *dead)
 		if (o->what == OP_KERNEL && kind == PAGEABLE)
 			return false;
 		for (unsigned k = 0; k < i; k++)
-			if (overlap(&o->range[k], r))
+			if ((o->what != OP_BATCH || k / 2 == i / 2) && overlap(&o->range[k], r))
 				return false;
+		/* read by the call, written in the stream: what a later copy of the batch writes
+		 * is not compared */
+		for (unsigned k = 1; o->what == OP_BATCH && o->order == 2 && k < i; k += 2)
+			if (r->write && overlap(&o->range[k], r))
+				return false;
+		/* their addresses tell no direction */
+		if (o->what == OP_BATCH && kind == DEVICE && life[r->buffer] == FREED)
+			return false;
 		if (life[r->buffer] == FREED && (kind == DEVICE || kind == POOL))
 			*dead = true;
 		else if (life[r->buffer] != LIVE)
@@ -396,6 +419,20 @@ static void print_op(const struct op *o, FILE *out)
 		print_range(o->range, out);
 		fprintf(out, "), A(%u * CELL), A(0), A(CELL), A(%u), A(%s));", ROW_STEP,
 			o->range->n, s);
+		break;
+	case OP_BATCH:
+		fprintf(out, "batch_copy(&w, %s, %u, %u, (uint64_t[]){", s, o->order,
+			o->nranges / 2);
+		for (unsigned k = 0; k < 3; k++) {
+			for (unsigned i = k % 2; i < o->nranges; i += 2) {
+				if (k < 2)
+					print_range(&o->range[i], out);
+				else
+					fprintf(out, "%u * CELL", o->range[i].n);
+				fputs(i + 2 < o->nranges ? ", " : "}", out);
+			}
+			fputs(k < 2 ? ", (uint64_t[]){" : ");", out);
+		}
 		break;
 	case OP_MODULE_LOAD:
 		fputs("module_load(&w);", out);

@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define NODES  (OPS * 4 + 1)
+#define NODES  (OPS * 5 + 1)
 #define WORDS  ((NODES + 63) / 64)
 #define IN_DOC 1u /* holds in the observed view too */
 #define IN_OBS 2u
@@ -24,9 +24,10 @@ struct node {
 	enum stream_kind kind;
 };
 
-/* Bytes that an operation touches, and the node at whose time it does. */
+/* Bytes that an operation touches, and when. */
 struct access {
-	int op, node;
+	int op, node; /* the node at which it is over */
+	int item;     /* of a batch */
 	uint8_t buffer, cells;
 	bool write;
 };
@@ -187,33 +188,39 @@ static struct pair *pair_of(struct court *c, int rule, int cur, int prev, uint8_
 	return q;
 }
 
+static bool same_part(const struct access *a, int op, int item)
+{
+	return a->op == op && a->item == item;
+}
+
 /*
  * Cells of an earlier access that another one has touched before the one in hand, a
  * write, or any of an earlier write where the one in hand is a write too.  It
  * conflicts with both, and is not in order with one of them: that is told.
  */
-static uint8_t hidden(const struct court *c, unsigned a, int cur, bool write)
+static uint8_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
 {
 	uint8_t cells = 0;
 
 	for (unsigned i = a + 1; i < c->naccesses; i++)
 		if (c->access[i].buffer == c->access[a].buffer &&
 		    (c->access[i].write || (write && c->access[a].write)) &&
-		    c->access[i].op != c->access[a].op && c->access[i].op != cur)
+		    !same_part(&c->access[i], c->access[a].op, c->access[a].item) &&
+		    !same_part(&c->access[i], cur, item))
 			cells |= c->access[i].cells;
 	return cells;
 }
 
 /* An access in hand against all earlier ones of this life of its buffer. */
-static void meet(struct court *c, int op, int node, uint8_t buffer, uint8_t cells, bool write,
-		 bool host)
+static void meet(struct court *c, int op, int item, int node, uint8_t buffer, uint8_t cells,
+		 bool write, bool host)
 {
 	for (unsigned i = c->first[buffer]; i < c->naccesses; i++) {
 		const struct access *a = &c->access[i];
 		int rule;
 
 		if (a->buffer != buffer || !(a->cells & cells) || !(a->write || write) ||
-		    a->op == op)
+		    same_part(a, op, item))
 			continue;
 		/* through mapped memory a kernel and the CPU may well talk to each other */
 		if (host && c->p->op[a->op].what == OP_KERNEL &&
@@ -228,17 +235,18 @@ static void meet(struct court *c, int op, int node, uint8_t buffer, uint8_t cell
 		for (int v = 0; v < VIEWS; v++) {
 			struct pair *q;
 
-			if (before(c, a->node, node, v))
+			if (a->op != op && before(c, a->node, node, v))
 				continue;
 			q = pair_of(c, rule, op, a->op, buffer);
 			q->in_view[v] = true;
 			q->cells[v] |= a->cells & cells;
-			q->need[v] |= a->cells & cells & ~hidden(c, i, op, write);
+			q->need[v] |= a->cells & cells & ~hidden(c, i, op, item, write);
 		}
 	}
 }
 
-static void use(struct court *c, int op, int node, const struct range *r)
+/* From one node to another. */
+static void use_from(struct court *c, int op, int item, int node, int end, const struct range *r)
 {
 	uint8_t cells = cells_of(&c->p->op[op], r);
 	struct access *a;
@@ -254,9 +262,14 @@ static void use(struct court *c, int op, int node, const struct range *r)
 		if (!before(c, c->alloc[r->buffer], node, v))
 			pair_of(c, KRT_RULE_UBA_STREAM, op, c->alloc_op[r->buffer], r->buffer)
 				->in_view[v] = true;
-	meet(c, op, node, r->buffer, cells, r->write, false);
+	meet(c, op, item, node, r->buffer, cells, r->write, false);
 	a = &c->access[c->naccesses++];
-	*a = (struct access){op, node, r->buffer, cells, r->write};
+	*a = (struct access){op, end, item, r->buffer, cells, r->write};
+}
+
+static void use(struct court *c, int op, int node, const struct range *r)
+{
+	use_from(c, op, 0, node, node, r);
 }
 
 /* --- copies -------------------------------------------------------------------- */
@@ -299,7 +312,7 @@ static struct row async_copy(enum memory to, enum memory from, unsigned bytes)
 
 static void host_access(struct court *c, int op, const struct range *r)
 {
-	meet(c, op, c->host, r->buffer, cells_of(&c->p->op[op], r), r->write, true);
+	meet(c, op, 0, c->host, r->buffer, cells_of(&c->p->op[op], r), r->write, true);
 }
 
 /* Done by the CPU once the stream has come to it. */
@@ -346,6 +359,24 @@ static void copy(struct court *c, int op)
 	}
 }
 
+/* Its copies are in no order among each other. */
+static void batch(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+	int call = new_node(c), done;
+
+	edge(c, c->host, call, IN_DOC);
+	done = enqueue(c, o, o->stream);
+	edge(c, call, done, IN_DOC);
+	for (int i = 0; i < o->nranges; i += 2) {
+		use_from(c, op, i / 2, o->order == 1 ? done : call, o->order == 2 ? call : done,
+			 &o->range[i + 1]);
+		use_from(c, op, i / 2, done, done, &o->range[i]);
+	}
+	if (o->order == 2)
+		host_after(c, call, IN_DOC);
+}
+
 /* Seen to be in order with all work of the three devices. */
 static void copy_peer(struct court *c, int op)
 {
@@ -385,7 +416,7 @@ static void end_of(struct court *c, int op, int node, uint8_t b)
 				struct pair *q = pair_of(c, rule, op, c->access[i].op, b);
 
 				q->in_view[v] = true;
-				q->need[v] |= c->access[i].cells & ~hidden(c, i, op, false);
+				q->need[v] |= c->access[i].cells & ~hidden(c, i, op, 0, false);
 			}
 	c->free_op[b] = op;
 	c->alloc[b] = -1;
@@ -455,6 +486,9 @@ static void run(struct court *c, int op)
 		n = enqueue(c, o, o->stream);
 		for (unsigned i = 0; i < o->nranges; i++)
 			use(c, op, n, &o->range[i]);
+		break;
+	case OP_BATCH:
+		batch(c, op);
 		break;
 	case OP_COPY_PEER:
 		copy_peer(c, op);

@@ -113,6 +113,26 @@ static void feed_copy(struct world *w, const struct op *o, uint64_t s)
 	call_end(w, 0);
 }
 
+static void feed_batch(struct world *w, const struct op *o, uint64_t s)
+{
+	uint64_t dst[RANGES], src[RANGES], size[RANGES], zero = 0;
+	uint32_t attr[6] = {o->order}, n = o->nranges / 2;
+
+	for (unsigned i = 0; i < n; i++) {
+		dst[i] = addr_of(&o->range[2 * i]);
+		src[i] = addr_of(&o->range[2 * i + 1]);
+		size[i] = o->range[2 * i].n * CELL;
+	}
+	call_begin(w, KRT_API_cuMemcpyBatchAsync_v2, A(0), A(0), A(0), A(n), A(0), A(0), A(1),
+		   A(s));
+	call_blob(w, 0, KRT_BLOB_BYTES, dst, n * 8);
+	call_blob(w, 1, KRT_BLOB_BYTES, src, n * 8);
+	call_blob(w, 2, KRT_BLOB_BYTES, size, n * 8);
+	call_blob(w, 4, KRT_BLOB_BYTES, attr, sizeof(attr));
+	call_blob(w, 5, KRT_BLOB_BYTES, &zero, 8);
+	call_end(w, 0);
+}
+
 static void feed(struct world *w, const struct op *o)
 {
 	const struct range *r = o->range;
@@ -143,6 +163,9 @@ static void feed(struct world *w, const struct op *o)
 		break;
 	case OP_CTX_WAIT:
 		call(w, cuCtxWaitEvent, A(w->ctx), A(ev));
+		break;
+	case OP_BATCH:
+		feed_batch(w, o, s);
 		break;
 	case OP_COPY_PEER:
 		call(w, cuMemcpyPeer, A(addr_of(r)), A(0xc0 + o->event % CONTEXTS),
@@ -433,9 +456,8 @@ static bool simpler(struct trial *t, struct program *p, unsigned i)
 	for (unsigned k = 0; k < q.op[i].nranges; k++) {
 		for (q = *p; q.op[i].range[k].n > 1; q = *p) {
 			q.op[i].range[k].n--;
-			if (q.op[i].what == OP_COPY || q.op[i].what == OP_COPY_SYNC ||
-			    q.op[i].what == OP_COPY_PEER)
-				q.op[i].range[!k].n = q.op[i].range[k].n;
+			if (q.op[i].what != OP_KERNEL && q.op[i].nranges > 1)
+				q.op[i].range[k ^ 1].n = q.op[i].range[k].n;
 			if (!keep(t, p, &q))
 				break;
 			any = true;

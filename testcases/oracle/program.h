@@ -18,7 +18,7 @@
 #define CELLS	  8
 #define CELL	  (16u << 10) /* bytes: five of them are a large copy */
 #define OPS	  40
-#define RANGES	  3
+#define RANGES	  4
 #define CONTEXTS  2 /* each of a device of its own */
 #define THREADS	  2
 #define EVENTS	  3 /* of each context */
@@ -51,7 +51,7 @@ enum view { DOC, OBS, VIEWS };
 #define OPERATIONS(X)                                                                    \
 	X(SET) X(SET_SYNC) X(COPY) X(COPY_SYNC) X(KERNEL)                                \
 	X(RECORD) X(WAIT) X(EVENT_NEW) X(EVENT_SYNC) X(EVENT_QUERY) X(EVENT_ELAPSED)     \
-	X(CTX_RECORD) X(CTX_WAIT) X(COPY_PEER) X(SET_ROWS) X(MODULE_LOAD)                 \
+	X(CTX_RECORD) X(CTX_WAIT) X(COPY_PEER) X(SET_ROWS) X(MODULE_LOAD) X(BATCH)                 \
 	X(STREAM_NEW) X(STREAM_SYNC) X(STREAM_QUERY) X(CTX_SYNC)                         \
 	X(HOST_READ) X(HOST_WRITE)                                                       \
 	X(ALLOC) X(FREE) X(FREE_ASYNC)
@@ -79,8 +79,10 @@ struct range {
 struct op {
 	enum operation what;
 	uint8_t ctx, thread, stream, event, event2;
-	bool ready;	 /* what a query answers */
-	uint8_t nranges; /* a copy: destination, source */
+	uint8_t order; /* a batch: when its sources are read, 1 in order, 2 by the call, 3 any time
+			*/
+	bool ready;    /* what a query answers */
+	uint8_t nranges; /* a copy: destination, source; a batch: two of them */
 	struct range range[RANGES];
 };
 
@@ -98,7 +100,8 @@ enum feature {
 	F_NARROW = 1 << 10,	  /* one cell each: every byte is compared */
 	F_CONTEXT_WIDE = 1 << 11, /* what whole contexts and devices wait for */
 	F_ROWS = 1 << 12,
-	F_ALL = (1 << 13) - 1
+	F_BATCHES = 1 << 13,
+	F_ALL = (1 << 14) - 1
 };
 
 struct program {

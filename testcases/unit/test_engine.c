@@ -450,6 +450,21 @@ Test(scenario, s09_any)
 	}
 }
 
+/* Nor is memory there that the stream allocates before. */
+Test(scenario, s09_any_allocated)
+{
+	for (int how = 0; how < 2; how++) {
+		struct world w;
+
+		open3(&w);
+		alloc_async(&w, DEV + 0x100000, N, S1);
+		if (how)
+			sync_stream(&w, S1);
+		batch_one(&w, S1, 3, DEV, DEV + 0x100000, N);
+		cr_assert_str_eq(world_close(&w), how ? "" : "UBA-STREAM:error:1");
+	}
+}
+
 TWIN(scenario, s10_waw, "RACE-WAW:error:1")
 {
 	alloc(w, DEV + 0x10000, N);
