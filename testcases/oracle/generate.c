@@ -138,6 +138,8 @@ static enum operation pick_what(const struct program *p)
 		{OP_MODULE_LOAD, 3, F_CONTEXT_WIDE},
 		{OP_SET_ROWS, 12, F_ROWS},
 		{OP_BATCH, 12, F_BATCHES},
+		{OP_RELEASE, 8, F_NOTES},
+		{OP_ACQUIRE, 8, F_NOTES},
 		{OP_EVENT_NEW, 4, F_OBJECTS},
 		{OP_STREAM_NEW, 4, F_OBJECTS},
 	};
@@ -433,6 +435,12 @@ static void print_op(const struct op *o, FILE *out)
 			}
 			fputs(k < 2 ? ", (uint64_t[]){" : ");", out);
 		}
+		break;
+	case OP_RELEASE:
+	case OP_ACQUIRE:
+		fprintf(out, "call(&w, krtsan_impl_order_%s, A(0x5000 + %u), A(%s));",
+			o->what == OP_RELEASE ? "release" : "acquire", o->event % EVENTS,
+			o->ready ? s : "UINT64_MAX");
 		break;
 	case OP_MODULE_LOAD:
 		fputs("module_load(&w);", out);

@@ -47,6 +47,8 @@ struct court {
 	unsigned first[BUFFERS];		 /* access of the present life of a buffer */
 	int alloc[BUFFERS];			 /* node of a stream-ordered allocation, -1: none */
 	int alloc_op[BUFFERS], free_op[BUFFERS]; /* -1: none */
+	int nreleases[EVENTS]; /* of each token, and what they are: it keeps them all */
+	int release[EVENTS][OPS];
 	int nfloors;
 	struct floor {
 		int ctx, node;
@@ -467,6 +469,24 @@ static int *event_of(struct court *c, const struct op *o, unsigned event)
 	return &c->record[ctx * EVENTS + event % EVENTS];
 }
 
+/* Like a wait for an event, of everything that the token was given. */
+static void acquire(struct court *c, const struct op *o)
+{
+	const int *release = c->release[o->event % EVENTS];
+	int n = c->nreleases[o->event % EVENTS], to;
+
+	if (!n)
+		return;
+	if (o->ready) {
+		to = enqueue(c, o, o->stream);
+	} else {
+		host_after(c, -1, IN_DOC);
+		to = c->host;
+	}
+	for (int i = 0; i < n; i++)
+		edge(c, release[i], to, IN_DOC);
+}
+
 static void run(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
@@ -489,6 +509,13 @@ static void run(struct court *c, int op)
 		break;
 	case OP_BATCH:
 		batch(c, op);
+		break;
+	case OP_RELEASE:
+		n = o->ready ? enqueue(c, o, o->stream) : c->host;
+		c->release[o->event % EVENTS][c->nreleases[o->event % EVENTS]++] = n;
+		break;
+	case OP_ACQUIRE:
+		acquire(c, o);
 		break;
 	case OP_COPY_PEER:
 		copy_peer(c, op);

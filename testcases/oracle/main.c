@@ -167,6 +167,14 @@ static void feed(struct world *w, const struct op *o)
 	case OP_BATCH:
 		feed_batch(w, o, s);
 		break;
+	case OP_RELEASE:
+		call(w, krtsan_impl_order_release, A(0x5000 + o->event % EVENTS),
+		     A(o->ready ? s : UINT64_MAX));
+		break;
+	case OP_ACQUIRE:
+		call(w, krtsan_impl_order_acquire, A(0x5000 + o->event % EVENTS),
+		     A(o->ready ? s : UINT64_MAX));
+		break;
 	case OP_COPY_PEER:
 		call(w, cuMemcpyPeer, A(addr_of(r)), A(0xc0 + o->event % CONTEXTS),
 		     A(addr_of(r + 1)), A(0xc0 + o->event2 % CONTEXTS), A(r->n * CELL));

@@ -51,7 +51,7 @@ enum view { DOC, OBS, VIEWS };
 #define OPERATIONS(X)                                                                    \
 	X(SET) X(SET_SYNC) X(COPY) X(COPY_SYNC) X(KERNEL)                                \
 	X(RECORD) X(WAIT) X(EVENT_NEW) X(EVENT_SYNC) X(EVENT_QUERY) X(EVENT_ELAPSED)     \
-	X(CTX_RECORD) X(CTX_WAIT) X(COPY_PEER) X(SET_ROWS) X(MODULE_LOAD) X(BATCH)                 \
+	X(CTX_RECORD) X(CTX_WAIT) X(COPY_PEER) X(SET_ROWS) X(MODULE_LOAD) X(BATCH) X(RELEASE) X(ACQUIRE)                 \
 	X(STREAM_NEW) X(STREAM_SYNC) X(STREAM_QUERY) X(CTX_SYNC)                         \
 	X(HOST_READ) X(HOST_WRITE)                                                       \
 	X(ALLOC) X(FREE) X(FREE_ASYNC)
@@ -101,7 +101,8 @@ enum feature {
 	F_CONTEXT_WIDE = 1 << 11, /* what whole contexts and devices wait for */
 	F_ROWS = 1 << 12,
 	F_BATCHES = 1 << 13,
-	F_ALL = (1 << 14) - 1
+	F_NOTES = 1 << 14, /* order that the program tells of */
+	F_ALL = (1 << 15) - 1
 };
 
 struct program {
