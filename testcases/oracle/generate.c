@@ -233,7 +233,7 @@ static bool overlap(const struct range *a, const struct range *b)
 	return a->buffer == b->buffer && a->from < b->from + b->n && b->from < a->from + a->n;
 }
 
-static bool sensible(const struct op *o, const enum life *life, bool *dead)
+static bool sensible(const struct op *o, const enum life *life)
 {
 	const struct range *r = o->range;
 	enum memory kind = buffer_slot[r->buffer].kind;
@@ -287,9 +287,9 @@ static bool sensible(const struct op *o, const enum life *life, bool *dead)
 		/* their addresses tell no direction */
 		if (o->what == OP_BATCH && kind == DEVICE && life[r->buffer] == FREED)
 			return false;
-		if (life[r->buffer] == FREED && (kind == DEVICE || kind == POOL))
-			*dead = true;
-		else if (life[r->buffer] != LIVE)
+		/* of a use after the free there is much to say, unless the heap may have it now */
+		if (life[r->buffer] != LIVE &&
+		    !(life[r->buffer] == FREED && (kind == DEVICE || kind == POOL)))
 			return false;
 	}
 	return true;
@@ -310,8 +310,7 @@ void program_check(struct program *p)
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct op *o = &p->op[i];
 
-		p->dead[i] = false;
-		p->left_out[i] = !sensible(o, life, &p->dead[i]);
+		p->left_out[i] = !sensible(o, life);
 		/* it fails where one was never recorded */
 		if (o->what == OP_EVENT_ELAPSED &&
 		    !(recorded[event_of(o, o->event)] && recorded[event_of(o, o->event2)]))

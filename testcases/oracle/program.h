@@ -110,7 +110,6 @@ struct program {
 	unsigned n;
 	struct op op[OPS];
 	bool left_out[OPS]; /* set by program_check() */
-	bool dead[OPS];	    /* likewise: op uses memory that is freed, it is not there for others */
 };
 
 /* The stream of an operation: of synchronous ones the default one. */
