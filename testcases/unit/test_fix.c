@@ -165,6 +165,7 @@ Test(fix, every_kind_in_every_api)
 {
 	for (unsigned api = 0; api < KRT_NR_USER_APIS; api++)
 		for (unsigned k = KRT_EDGE_NONE_KIND + 1; k < KRT_NR_EDGE_KINDS; k++) {
+			teardown();
 			setup();
 			prev_frame[0].module = api == KRT_USER_TORCH	 ? "/x/libtorch_cuda.so"
 					       : api == KRT_USER_RUNTIME ? "/x/libcudart.so.12"
@@ -175,9 +176,7 @@ Test(fix, every_kind_in_every_api)
 			cr_assert(f->edge.code && *f->edge.code, "kind %u, api %u", k, api);
 			cr_assert(!strpbrk(f->edge.code, "{}"), "%s", f->edge.code);
 			cr_assert(!strpbrk(f->fix, "{}"), "%s", f->fix);
-			teardown();
 		}
-	setup();
 }
 
 /* Names are the program's own: they stay what they are, on their line. */
