@@ -121,18 +121,11 @@ static void outcome_free(struct outcome *o)
 	free(o->by_key);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 static void also(struct work *w, struct krt_finding *f, const struct outcome *o)
 {
 	const struct krt_report *r = w->r;
 	uint64_t *list = krt_arena_alloc(r->arena, r->nfindings * sizeof(*list));
-	size_t n = 0, unique = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; list && i < r->nfindings; i++) {
 		const struct krt_finding *g = &r->finding[i];
@@ -141,13 +134,8 @@ static void also(struct work *w, struct krt_finding *f, const struct outcome *o)
 		    g->fingerprint != f->fingerprint && !with_key(o, g->key))
 			list[n++] = g->fingerprint;
 	}
-	if (n)
-		qsort(list, n, sizeof(*list), by_value);
-	for (size_t i = 0; i < n; i++)
-		if (!unique || list[unique - 1] != list[i])
-			list[unique++] = list[i];
 	f->edge.also = n ? list : NULL;
-	f->edge.nalso = unique;
+	f->edge.nalso = krt_fingerprints_sort(list, n);
 }
 
 /* What the order does to one finding. */

@@ -6,34 +6,21 @@
 
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 int krt_idset_of(struct krt_idset *k, const struct krt_finding *f, size_t n)
 {
-	size_t kept = 0;
-
 	k->id = malloc((n + 1) * sizeof(*k->id));
 	k->n = 0;
 	if (!k->id)
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		k->id[i] = f[i].fingerprint;
-	qsort(k->id, n, sizeof(*k->id), by_value);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || k->id[kept - 1] != k->id[i])
-			k->id[kept++] = k->id[i];
-	k->n = kept;
+	k->n = krt_fingerprints_sort(k->id, n);
 	return 0;
 }
 
 bool krt_idset_has(const struct krt_idset *k, uint64_t fingerprint)
 {
-	return k->n && bsearch(&fingerprint, k->id, k->n, sizeof(*k->id), by_value);
+	return krt_fingerprints_have(k->id, k->n, fingerprint);
 }
 
 void krt_idset_free(struct krt_idset *k)

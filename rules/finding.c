@@ -194,6 +194,30 @@ void krt_report_sort(struct krt_report *r)
 		qsort(r->finding, r->nfindings, sizeof(*r->finding), by_level);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+size_t krt_fingerprints_sort(uint64_t *id, size_t n)
+{
+	size_t kept = 0;
+
+	if (n)
+		qsort(id, n, sizeof(*id), by_value);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || id[kept - 1] != id[i])
+			id[kept++] = id[i];
+	return kept;
+}
+
+bool krt_fingerprints_have(const uint64_t *id, size_t n, uint64_t fingerprint)
+{
+	return n && bsearch(&fingerprint, id, n, sizeof(*id), by_value);
+}
+
 void krt_coverage_reason(struct krt_coverage *c, enum krt_reason why, const char *fmt, ...)
 {
 	va_list ap;
@@ -257,60 +281,22 @@ const char *krt_tier_gloss(const char *word)
 	return NULL;
 }
 
-const char *krt_user_api_text(enum krt_user_api a)
-{
-	static const char *const text[] = {
-#define X(name, text) text,
-		KRT_USER_APIS(X)
-#undef X
-	};
-
-	return a < KRT_NR_USER_APIS ? text[a] : "?";
-}
-
-const char *krt_verified_text(enum krt_verified v)
-{
-	static const char *const text[] = {
-#define X(name, text) text,
-		KRT_VERIFIED(X)
-#undef X
-	};
-
-	return v < KRT_NR_VERIFIED ? text[v] : "?";
-}
-
-const char *krt_timeline_kind_text(unsigned kind)
-{
-	static const char *const text[] = {
-#define X(name, text) text,
-		KRT_TIMELINE_KINDS(X)
-#undef X
-	};
-
-	return kind < KRT_NR_TIMELINE_KINDS ? text[kind] : "?";
-}
-
-const char *krt_timeline_edge_text(unsigned kind)
-{
-	static const char *const text[] = {
-#define X(name, text) text,
-		KRT_TIMELINE_EDGES(X)
-#undef X
-	};
-
-	return kind < KRT_NR_TIMELINE_EDGES ? text[kind] : "?";
-}
-
-const char *krt_timeline_lane_text(unsigned kind)
-{
-	static const char *const text[] = {
-#define X(name, text) text,
-		KRT_TIMELINE_LANES(X)
-#undef X
-	};
-
-	return kind < KRT_NR_LANE_KINDS ? text[kind] : "?";
-}
+/* What a table says of an enum's value; "?" of one that it has not. */
+#define TEXT(name, words) words,
+#define TEXT_OF(function, type, TABLE, count)                                                      \
+	const char *function(type v)                                                               \
+	{                                                                                          \
+		static const char *const text[] = {TABLE(TEXT)};                                   \
+                                                                                                   \
+		return v < count ? text[v] : "?";                                                  \
+	}
+TEXT_OF(krt_user_api_text, enum krt_user_api, KRT_USER_APIS, KRT_NR_USER_APIS)
+TEXT_OF(krt_verified_text, enum krt_verified, KRT_VERIFIED, KRT_NR_VERIFIED)
+TEXT_OF(krt_timeline_kind_text, unsigned, KRT_TIMELINE_KINDS, KRT_NR_TIMELINE_KINDS)
+TEXT_OF(krt_timeline_edge_text, unsigned, KRT_TIMELINE_EDGES, KRT_NR_TIMELINE_EDGES)
+TEXT_OF(krt_timeline_lane_text, unsigned, KRT_TIMELINE_LANES, KRT_NR_LANE_KINDS)
+#undef TEXT_OF
+#undef TEXT
 
 uint32_t krt_timeline_find(const struct krt_timeline *t, uint64_t sequence)
 {

@@ -316,6 +316,10 @@ struct krt_finding *krt_report_add_finding(struct krt_report *r);
 struct krt_finding *krt_report_add_suppressed(struct krt_report *r);
 /* Errors first, then by pid and sequence. */
 void krt_report_sort(struct krt_report *r);
+/* Sorts fingerprints and drops repeated ones; returns how many are left. */
+size_t krt_fingerprints_sort(uint64_t *id, size_t n);
+/* Is it among sorted ones? */
+bool krt_fingerprints_have(const uint64_t *id, size_t n, uint64_t fingerprint);
 
 void krt_coverage_reason(struct krt_coverage *c, enum krt_reason why, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
