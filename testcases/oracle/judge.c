@@ -6,65 +6,19 @@
  * neither is before the other.  Nothing of the engine is used; the edges are
  * written out by hand from the table of the driver's semantics.
  */
-#include "program.h"
-#include "rules/finding.h"
+#include "court.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define NODES  (OPS * 5 + 1)
-#define WORDS  ((NODES + 63) / 64)
-#define IN_DOC 1u /* holds in the observed view too */
-#define IN_OBS 2u
-
-struct node {
-	uint64_t before[VIEWS][WORDS];
-	bool on_stream;
-	int ctx, stream; /* stream: its number, counted over their lives */
-	enum stream_kind kind;
-};
-
-/* Bytes that an operation touches, and when. */
-struct access {
-	int op, node; /* the node at which it is over */
-	int item;     /* of a batch */
-	uint8_t buffer, cells;
-	bool write;
-};
-
-struct court {
-	const struct program *p;
-	struct verdict *v;
-	enum fault fault;
-	int n;
-	struct node node[NODES];
-	int host;				/* what the CPU has done and waited for */
-	int stream[CONTEXTS][STREAMS][THREADS]; /* number of what is in the slot */
-	int nstreams;
-	int record[CONTEXTS * EVENTS]; /* node, -1: none */
-	unsigned naccesses;
-	struct access access[OPS * RANGES];
-	unsigned first[BUFFERS];		 /* access of the present life of a buffer */
-	int alloc[BUFFERS];			 /* node of a stream-ordered allocation, -1: none */
-	int alloc_op[BUFFERS], free_op[BUFFERS]; /* -1: none */
-	int nreleases[EVENTS]; /* of each token, and what they are: it keeps them all */
-	int release[EVENTS][OPS];
-	int nfloors;
-	struct floor {
-		int ctx, node;
-		unsigned views;
-	} floor[OPS * CONTEXTS * 2]; /* what all later work of a context comes after */
-	int owner[BUFFERS];	     /* context that it was allocated in */
-};
-
-static int new_node(struct court *c)
+int new_node(struct court *c)
 {
 	assert(c->n < NODES);
 	memset(&c->node[c->n], 0, sizeof(c->node[c->n]));
 	return c->n++;
 }
 
-static void edge(struct court *c, int from, int to, unsigned views)
+void edge(struct court *c, int from, int to, unsigned views)
 {
 	for (int v = 0; from >= 0 && v < VIEWS; v++) {
 		if (!(views & IN_DOC) &&
@@ -76,14 +30,14 @@ static void edge(struct court *c, int from, int to, unsigned views)
 	}
 }
 
-static bool before(const struct court *c, int a, int b, enum view v)
+bool before(const struct court *c, int a, int b, enum view v)
 {
 	return c->node[b].before[v][a / 64] >> a % 64 & 1;
 }
 
 /* --- streams ------------------------------------------------------------------- */
 
-static int stream_number(const struct court *c, const struct op *o, unsigned s)
+int stream_number(const struct court *c, const struct op *o, unsigned s)
 {
 	return c->stream[o->ctx][s][stream_slot[s].kind == PER_THREAD ? o->thread : 0];
 }
@@ -93,8 +47,7 @@ static bool is_blocking(enum stream_kind k)
 	return k == BLOCKING || k == PER_THREAD;
 }
 
-/* All that the next operation of the stream comes after. */
-static void in_order(struct court *c, const struct op *o, unsigned s, int to, unsigned views)
+void in_order(struct court *c, const struct op *o, unsigned s, int to, unsigned views)
 {
 	enum stream_kind kind = c->fault == FAULT_LEGACY ? NON_BLOCKING : stream_slot[s].kind;
 	int number = stream_number(c, o, s);
@@ -113,20 +66,19 @@ static void in_order(struct court *c, const struct op *o, unsigned s, int to, un
 			edge(c, c->floor[i].node, to, views & IN_DOC ? c->floor[i].views : views);
 }
 
-static void all_later(struct court *c, int ctx, int node, unsigned views)
+void all_later(struct court *c, int ctx, int node, unsigned views)
 {
 	c->floor[c->nfloors++] = (struct floor){ctx, node, views};
 }
 
-/* All work of a context so far is before a node. */
-static void all_earlier(struct court *c, int ctx, int to, unsigned views)
+void all_earlier(struct court *c, int ctx, int to, unsigned views)
 {
 	for (int i = 0; i < to; i++)
 		if (c->node[i].on_stream && c->node[i].ctx == ctx)
 			edge(c, i, to, views);
 }
 
-static int enqueue(struct court *c, const struct op *o, unsigned s)
+int enqueue(struct court *c, const struct op *o, unsigned s)
 {
 	int n = new_node(c);
 
@@ -140,8 +92,7 @@ static int enqueue(struct court *c, const struct op *o, unsigned s)
 	return n;
 }
 
-/* The CPU goes on; from, unless -1, is what it has waited for. */
-static void host_after(struct court *c, int from, unsigned views)
+void host_after(struct court *c, int from, unsigned views)
 {
 	int n = new_node(c);
 
@@ -159,8 +110,7 @@ static bool exists(const struct court *c, int stream)
 	return false;
 }
 
-/* The CPU has waited for all work of a stream (-1: any) and context (-1: any). */
-static void host_after_all(struct court *c, int ctx, int stream, bool blocking, unsigned views)
+void host_after_all(struct court *c, int ctx, int stream, bool blocking, unsigned views)
 {
 	int n = new_node(c);
 
@@ -175,7 +125,7 @@ static void host_after_all(struct court *c, int ctx, int stream, bool blocking, 
 
 /* --- races --------------------------------------------------------------------- */
 
-static struct pair *pair_of(struct court *c, int rule, int cur, int prev, uint8_t buffer)
+struct pair *pair_of(struct court *c, int rule, int cur, int prev, uint8_t buffer)
 {
 	struct pair *q;
 
@@ -195,12 +145,7 @@ static bool same_part(const struct access *a, int op, int item)
 	return a->op == op && a->item == item;
 }
 
-/*
- * Cells of an earlier access that another one has touched before the one in hand, a
- * write, or any of an earlier write where the one in hand is a write too.  It
- * conflicts with both, and is not in order with one of them: that is told.
- */
-static uint8_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
+uint8_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
 {
 	uint8_t cells = 0;
 
@@ -213,8 +158,7 @@ static uint8_t hidden(const struct court *c, unsigned a, int cur, int item, bool
 	return cells;
 }
 
-/* An access in hand against all earlier ones of this life of its buffer. */
-static void meet(struct court *c, int op, int item, int node, uint8_t buffer, uint8_t cells,
+void meet(struct court *c, int op, int item, int node, uint8_t buffer, uint8_t cells,
 		 bool write, bool host)
 {
 	for (unsigned i = c->first[buffer]; i < c->naccesses; i++) {
@@ -247,8 +191,7 @@ static void meet(struct court *c, int op, int item, int node, uint8_t buffer, ui
 	}
 }
 
-/* From one node to another. */
-static void use_from(struct court *c, int op, int item, int node, int end, const struct range *r)
+void use_from(struct court *c, int op, int item, int node, int end, const struct range *r)
 {
 	uint8_t cells = cells_of(&c->p->op[op], r);
 	struct access *a;
@@ -269,7 +212,7 @@ static void use_from(struct court *c, int op, int item, int node, int end, const
 	*a = (struct access){op, end, item, r->buffer, cells, r->write};
 }
 
-static void use(struct court *c, int op, int node, const struct range *r)
+void use(struct court *c, int op, int node, const struct range *r)
 {
 	use_from(c, op, 0, node, node, r);
 }
@@ -312,7 +255,7 @@ static struct row async_copy(enum memory to, enum memory from, unsigned bytes)
 	return (struct row){.wait = {ON_NOTHING, ON_NOTHING}};
 }
 
-static void host_access(struct court *c, int op, const struct range *r)
+void host_access(struct court *c, int op, const struct range *r)
 {
 	meet(c, op, 0, c->host, r->buffer, cells_of(&c->p->op[op], r), r->write, true);
 }
@@ -408,7 +351,7 @@ static void set(struct court *c, int op)
 
 /* --- lives ---------------------------------------------------------------------- */
 
-static void end_of(struct court *c, int op, int node, uint8_t b)
+void end_of(struct court *c, int op, int node, uint8_t b)
 {
 	int rule = buffer_slot[b].kind == PINNED ? KRT_RULE_HOST_FREE_IN_USE : KRT_RULE_FREE_IN_USE;
 
@@ -462,7 +405,7 @@ static void alloc(struct court *c, int op)
 
 /* --- the whole ------------------------------------------------------------------ */
 
-static int *event_of(struct court *c, const struct op *o, unsigned event)
+int *event_of(struct court *c, const struct op *o, unsigned event)
 {
 	unsigned ctx = event / EVENTS ? !o->ctx : o->ctx;
 
