@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random programs of the driver API, and what an obviously right judge says of
- * them.  Plain data, no engine: main.c alone feeds that.
+ * them.  Plain data, no engine: feed.c alone knows that.
  *
  * A program is a list of operations on fixed slots: contexts, streams, events
  * and buffers, each buffer of CELLS cells.  An operation that makes no sense

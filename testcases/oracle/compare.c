@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Is what the engine tells what the judge says?  Each finding must be a pair of the
+ * judge's, with its rule and view, in cells where it is one.  The other way round: each
+ * cell in which a pair races must be told, unless the earlier access was overwritten in
+ * between (then the overwriting one races with one of the two, and that must be told);
+ * each free must be told once where something may still use the memory, each use before
+ * an allocation or after a free always.
+ */
+#include "trial.h"
+#include "rules/finding.h"
+
+bool is_race(int rule)
+{
+	return rule == KRT_RULE_RACE_RAW || rule == KRT_RULE_RACE_WAR || rule == KRT_RULE_RACE_WAW;
+}
+
+bool is_host(int rule)
+{
+	return rule == KRT_RULE_HOST_READ_RACE || rule == KRT_RULE_HOST_WRITE_RACE;
+}
+
+bool is_free(int rule)
+{
+	return rule == KRT_RULE_FREE_IN_USE || rule == KRT_RULE_HOST_FREE_IN_USE;
+}
+
+/* The rules that the judge knows. */
+bool is_judged(int rule)
+{
+	return is_race(rule) || is_host(rule) || is_free(rule) || rule == KRT_RULE_UAF_STREAM ||
+	       rule == KRT_RULE_UBA_STREAM;
+}
+
+/* --- comparison ---------------------------------------------------------------------- */
+
+/* Kernels that meet in one buffer in several ways are told once. */
+static bool same_rule(const struct program *p, int a, int b, int cur, int prev)
+{
+	return a == b || (is_race(a) && is_race(b) && p->op[cur].what == OP_KERNEL &&
+			  p->op[prev].what == OP_KERNEL);
+}
+
+static bool complain(struct trial *t, const char *who, int rule, int cur, int prev,
+		     const char *what)
+{
+	snprintf(t->why, sizeof(t->why), "%s: %s of %d with %d %s", who, krt_rules[rule].id, cur,
+		 prev, what);
+	return false;
+}
+
+/* A finding must be true. */
+static bool is_true(struct trial *t, const struct program *p, const struct told *x)
+{
+	uint8_t cells[VIEWS] = {0};
+	bool in_view[VIEWS] = {0};
+
+	for (unsigned i = 0; i < t->verdict.n; i++) {
+		const struct pair *q = &t->verdict.pair[i];
+
+		if (q->cur != x->cur || q->prev != x->prev || q->buffer != x->buffer ||
+		    !same_rule(p, q->rule, x->rule, q->cur, q->prev))
+			continue;
+		for (int v = 0; v < VIEWS; v++) {
+			cells[v] |= q->cells[v];
+			in_view[v] |= q->in_view[v];
+		}
+	}
+	if (!in_view[DOC])
+		return complain(t, "engine alone", x->rule, x->cur, x->prev, "");
+	if (in_view[OBS] != x->in_view[OBS])
+		return complain(t, "engine", x->rule, x->cur, x->prev, "in the wrong view");
+	if (x->ends & ~cells[DOC])
+		return complain(t, "engine", x->rule, x->cur, x->prev,
+				"in bytes that are in order");
+	return true;
+}
+
+/* A free is told of the last use on each stream. */
+static bool same_stream(const struct op *a, const struct op *b)
+{
+	unsigned s = stream_of_op(a);
+
+	return s == stream_of_op(b) && a->ctx == b->ctx &&
+	       (stream_slot[s].kind != PER_THREAD || a->thread == b->thread);
+}
+
+/* A pair must be told, or another that says the same. */
+static bool is_told(struct trial *t, const struct program *p, const struct pair *q, int v)
+{
+	uint8_t cells = 0;
+	bool told = false;
+
+	for (unsigned i = 0; i < t->n; i++) {
+		const struct told *x = &t->told[i];
+
+		if (x->cur != q->cur || x->buffer != q->buffer || !x->in_view[v] ||
+		    !same_rule(p, q->rule, x->rule, q->cur, x->prev))
+			continue;
+		cells |= x->cells;
+		told |= x->prev == q->prev || (is_free(q->rule) && x->prev > q->prev &&
+					       same_stream(&p->op[x->prev], &p->op[q->prev]));
+	}
+	if (is_free(q->rule))
+		told |= !q->need[v];
+	if (is_race(q->rule) || is_host(q->rule))
+		told = !(q->need[v] & ~cells);
+	return told || complain(t, v == DOC ? "judge alone" : "judge alone (observed)", q->rule,
+				q->cur, q->prev, "");
+}
+
+bool agree(struct trial *t, const struct program *p)
+{
+	t->why[0] = 0;
+	judge(p, &t->verdict, t->fault);
+	ask_engine(t, p);
+	if (t->why[0])
+		return false;
+	for (unsigned i = 0; i < t->n; i++)
+		if (!is_true(t, p, &t->told[i]))
+			return false;
+	for (unsigned i = 0; i < t->verdict.n; i++)
+		for (int v = 0; v < VIEWS; v++)
+			if (t->verdict.pair[i].in_view[v] && !is_told(t, p, &t->verdict.pair[i], v))
+				return false;
+	return true;
+}
