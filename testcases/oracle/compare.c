@@ -52,7 +52,7 @@ static bool complain(struct trial *t, const char *who, int rule, int cur, int pr
 /* A finding must be true. */
 static bool is_true(struct trial *t, const struct program *p, const struct told *x)
 {
-	uint8_t cells[VIEWS] = {0};
+	cells_t cells[VIEWS] = {0};
 	bool in_view[VIEWS] = {0};
 
 	for (unsigned i = 0; i < t->verdict.n; i++) {
@@ -88,7 +88,7 @@ static bool same_stream(const struct op *a, const struct op *b)
 /* A pair must be told, or another that says the same. */
 static bool is_told(struct trial *t, const struct program *p, const struct pair *q, int v)
 {
-	uint8_t cells = 0;
+	cells_t cells = 0;
 	bool told = false;
 
 	for (unsigned i = 0; i < t->n; i++) {

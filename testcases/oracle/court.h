@@ -25,7 +25,8 @@ struct node {
 struct access {
 	int op, node; /* the node at which it is over */
 	int item;     /* of a batch */
-	uint8_t buffer, cells;
+	uint8_t buffer;
+	cells_t cells;
 	bool write;
 };
 
@@ -81,9 +82,9 @@ struct pair *pair_of(struct court *c, int rule, int cur, int prev, uint8_t buffe
  * write, or any of an earlier write where the one in hand is a write too.  It
  * conflicts with both, and is not in order with one of them: that is told.
  */
-uint8_t hidden(const struct court *c, unsigned a, int cur, int item, bool write);
+cells_t hidden(const struct court *c, unsigned a, int cur, int item, bool write);
 /* An access in hand against all earlier ones of this life of its buffer. */
-void meet(struct court *c, int op, int item, int node, uint8_t buffer, uint8_t cells, bool write,
+void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t cells, bool write,
 	  bool host);
 /* A range is touched from one node to another. */
 void use_from(struct court *c, int op, int item, int node, int end, const struct range *r);

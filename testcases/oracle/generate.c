@@ -32,7 +32,13 @@ unsigned stream_of_op(const struct op *o)
 	}
 }
 
-uint8_t cells_of(const struct op *o, const struct range *r)
+uint64_t bytes_of(const struct op *o, const struct range *r)
+{
+	(void)o;
+	return r->n * CELL;
+}
+
+cells_t cells_of(const struct op *o, const struct range *r)
 {
 	unsigned step = o->what == OP_SET_ROWS ? ROW_STEP : 1, cells = 0;
 

@@ -145,9 +145,9 @@ static bool same_part(const struct access *a, int op, int item)
 	return a->op == op && a->item == item;
 }
 
-uint8_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
+cells_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
 {
-	uint8_t cells = 0;
+	cells_t cells = 0;
 
 	for (unsigned i = a + 1; i < c->naccesses; i++)
 		if (c->access[i].buffer == c->access[a].buffer &&
@@ -158,8 +158,8 @@ uint8_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
 	return cells;
 }
 
-void meet(struct court *c, int op, int item, int node, uint8_t buffer, uint8_t cells,
-		 bool write, bool host)
+void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t cells, bool write,
+	  bool host)
 {
 	for (unsigned i = c->first[buffer]; i < c->naccesses; i++) {
 		const struct access *a = &c->access[i];
@@ -193,7 +193,7 @@ void meet(struct court *c, int op, int item, int node, uint8_t buffer, uint8_t c
 
 void use_from(struct court *c, int op, int item, int node, int end, const struct range *r)
 {
-	uint8_t cells = cells_of(&c->p->op[op], r);
+	cells_t cells = cells_of(&c->p->op[op], r);
 	struct access *a;
 
 	if (c->free_op[r->buffer] >= 0) {
@@ -244,7 +244,7 @@ static struct row sync_copy(enum memory to, enum memory from)
 	return (struct row){.wait = {ON_NOTHING, ON_NOTHING}};
 }
 
-static struct row async_copy(enum memory to, enum memory from, unsigned bytes)
+static struct row async_copy(enum memory to, enum memory from, uint64_t bytes)
 {
 	if (from == PAGEABLE && bytes <= 64u << 10)
 		return (struct row){.at_call = {true, true}, .wait = {ON_READ, ON_READ}};
@@ -277,7 +277,7 @@ static void copy(struct court *c, int op)
 	unsigned s = stream_of_op(o);
 	enum memory to = buffer_slot[o->range[0].buffer].kind,
 		    from = buffer_slot[o->range[1].buffer].kind;
-	struct row row = sync ? sync_copy(to, from) : async_copy(to, from, o->range->n * CELL);
+	struct row row = sync ? sync_copy(to, from) : async_copy(to, from, bytes_of(o, o->range));
 	int read, done;
 
 	if (on_host(to) && on_host(from)) {

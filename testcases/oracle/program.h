@@ -15,14 +15,31 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#ifndef KRT_ORACLE_RECORDED
 #define CELLS	  8
 #define CELL	  (16u << 10) /* bytes: five of them are a large copy */
 #define OPS	  40
 #define RANGES	  4
-#define CONTEXTS  2 /* each of a device of its own */
 #define THREADS	  2
 #define EVENTS	  3 /* of each context */
+#define STREAMS	  6
+#define BUFFERS	  8
 #define PAIRS_MAX 4096
+#define SLOT	  const
+typedef uint8_t cells_t; /* one bit a cell */
+#else /* Programs that were recorded (testcases/drop): cells of any size, slots as they come. */
+#define CELLS	  64
+#define OPS	  400
+#define RANGES	  16
+#define THREADS	  8
+#define EVENTS	  100
+#define STREAMS	  64
+#define BUFFERS	  100
+#define PAIRS_MAX 16384
+#define SLOT
+typedef uint64_t cells_t;
+#endif
+#define CONTEXTS 2 /* each of a device of its own */
 
 enum stream_kind { LEGACY, BLOCKING, NON_BLOCKING, PER_THREAD };
 struct stream_slot {
@@ -31,19 +48,17 @@ struct stream_slot {
 	uint64_t handle[CONTEXTS];
 };
 /* The thread is that of the call. */
-#define STREAMS	    6
 #define LEGACY_SLOT 4
 #define THREAD_SLOT 5
-extern const struct stream_slot stream_slot[STREAMS];
+extern SLOT struct stream_slot stream_slot[STREAMS];
 
 enum memory { DEVICE, POOL, PINNED, MANAGED, PAGEABLE };
-#define BUFFERS 8
 struct buffer_slot {
 	enum memory kind;
 	const char *name;
 	uint64_t addr;
 };
-extern const struct buffer_slot buffer_slot[BUFFERS];
+extern SLOT struct buffer_slot buffer_slot[BUFFERS];
 
 enum view { DOC, OBS, VIEWS };
 
@@ -72,6 +87,10 @@ enum operation {
 struct range {
 	uint8_t buffer, from, n; /* cells */
 	bool write;
+#ifdef KRT_ORACLE_RECORDED
+	cells_t cells;	/* instead of from and n */
+	uint64_t bytes; /* of these cells, as far as it touches them */
+#endif
 };
 /* Rows with gaps: every second cell. */
 #define ROW_STEP 2
@@ -114,8 +133,8 @@ struct program {
 
 /* The stream of an operation: of synchronous ones the default one. */
 unsigned stream_of_op(const struct op *o);
-/* One bit a cell. */
-uint8_t cells_of(const struct op *o, const struct range *r);
+cells_t cells_of(const struct op *o, const struct range *r);
+uint64_t bytes_of(const struct op *o, const struct range *r);
 void program_random(struct program *p, uint64_t seed, unsigned features);
 /* Which name of the driver's a copy goes by: a number in the list. */
 unsigned copy_form(const struct op *o);
@@ -131,8 +150,8 @@ struct pair {
 	int rule; /* enum krt_rule_id */
 	int cur, prev;
 	uint8_t buffer;
-	uint8_t cells[VIEWS]; /* in which they are not ordered */
-	uint8_t need[VIEWS];  /* of those: where nothing that came between may hide it */
+	cells_t cells[VIEWS]; /* in which they are not ordered */
+	cells_t need[VIEWS];  /* of those: where nothing that came between may hide it */
 	bool in_view[VIEWS];
 };
 struct verdict {

@@ -9,8 +9,9 @@
 
 struct told {
 	int rule, cur, prev;
-	uint8_t buffer, cells; /* from the first to the last: what lies between may be gaps */
-	uint8_t ends;	       /* the first and the last */
+	uint8_t buffer;
+	cells_t cells; /* from the first to the last: what lies between may be gaps */
+	cells_t ends;  /* the first and the last */
 	bool in_view[VIEWS];
 };
 
