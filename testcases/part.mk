@@ -187,7 +187,8 @@ kernels: $(O)/kernels/oracle
 # --- end of the PTX interpreter ---------------------------------------------------
 
 # --- the engine against a brute-force judge -----------------------------------------
-# `make oracle N=programs SEED=first [FEATURES=mask]`; in `make test` a fixed row of them.
+# `make oracle N=programs SEED=first [FEATURES=name,name...]`; in `make test` a fixed row of them,
+# and those that once told the two apart (found/).
 ORACLE_SRC := $(wildcard testcases/oracle/*.c)
 TESTS += oracle
 .PHONY: oracle
@@ -196,6 +197,7 @@ $(O)/oracle/oracle: $(ORACLE_SRC) $(wildcard testcases/oracle/*.h) testcases/uni
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -o $@ $(filter %.c %.a,$^) $(LDFLAGS) -l:libstdc++.a
 oracle: $(O)/oracle/oracle
+	$(Q)$< replay $(wildcard testcases/oracle/found/*.txt)
 	$(Q)$< $(or $(N),20000) $(or $(SEED),1) $(FEATURES)
 # --- end of the brute-force judge -----------------------------------------------------
 

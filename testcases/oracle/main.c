@@ -2,15 +2,18 @@
 /*
  * The engine against the judge on random programs:
  *
- *   oracle [N [SEED [FEATURES]]]
+ *   oracle [N [SEED [FEATURES]]]   features: a mask, or names with commas
+ *   oracle replay FILE...        programs as text, those that once were not ok
  *
  * Each call has a stack of its own, so that every pair of operations is a
- * finding.  What they do not agree on (compare.c) is made small and printed as a test.
+ * finding.  What they do not agree on (compare.c) is made small and printed: as text
+ * for found/, and as a unit test.
  */
 #include "trial.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define FAILED_MAX 5 /* then it stops */
 
@@ -109,29 +112,94 @@ static bool faults_are_seen(struct trial *t)
 	return all;
 }
 
-int main(int argc, char **argv)
-{
-	unsigned long n = argc > 1 ? strtoul(argv[1], NULL, 0) : 1000;
-	unsigned long seed = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
-	unsigned long passed = 0, failed = 0, pairs = 0;
-	unsigned features = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 0) : F_ALL;
-	static struct trial t;
+/* --- the programs ---------------------------------------------------------------------- */
 
-	failed += !faults_are_seen(&t);
+static bool replay_one(struct trial *t, const char *path)
+{
+	FILE *in = fopen(path, "r");
+	char why[128] = "it cannot be opened";
+	struct program p;
+	bool ok = in && program_read(&p, in, why, sizeof(why));
+
+	if (in)
+		fclose(in);
+	if (!ok)
+		printf("not ok %s: %s\n", path, why);
+	else if (!agree(t, &p))
+		printf("not ok %s: %s\n", path, t->why);
+	else
+		return true;
+	return false;
+}
+
+static int replay(struct trial *t, char **path)
+{
+	unsigned long passed = 0, failed = 0;
+
+	for (; *path; path++)
+		*(replay_one(t, *path) ? &passed : &failed) += 1;
+	printf("%lu passed, %lu failed\n", passed, failed);
+	return failed != 0;
+}
+
+static int random_programs(struct trial *t, unsigned long n, unsigned long seed, unsigned features)
+{
+	unsigned long passed = 0, failed = 0, pairs = 0;
+
+	failed += !faults_are_seen(t);
 	for (unsigned long i = 0; i < n && failed < FAILED_MAX; i++) {
 		struct program p;
 
 		program_random(&p, seed + i, features);
-		if (agree(&t, &p)) {
-			pairs += t.verdict.n;
+		if (agree(t, &p)) {
+			pairs += t->verdict.n;
 			passed++;
 			continue;
 		}
 		failed++;
-		shrink(&t, &p);
-		printf("not ok program %lu: %s\n", seed + i, t.why);
+		shrink(t, &p);
+		printf("not ok program %lu: %s\n", seed + i, t->why);
+		program_write(&p, stdout);
 		program_print(&p, stdout);
 	}
 	printf("%lu pairs that are not in order\n%lu passed, %lu failed\n", pairs, passed, failed);
 	return failed || !pairs;
+}
+
+/* A mask, or names with commas between them; 0: there is no such name. */
+static unsigned features_of(char *text)
+{
+	static const char *const name[] = {
+#define X(text) #text,
+		FEATURES(X)
+#undef X
+	};
+	unsigned mask = (unsigned)strtoul(text, NULL, 0);
+	char *at, *word = mask ? NULL : strtok_r(text, ",", &at);
+
+	for (unsigned f = 0; word; f++) {
+		if (f == NR_FEATURES)
+			return 0;
+		if (strcasecmp(word, name[f]))
+			continue;
+		mask |= 1u << f;
+		word = strtok_r(NULL, ",", &at);
+		f = UINT32_MAX;
+	}
+	return mask;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned features = argc > 3 ? features_of(argv[3]) : F_ALL;
+	static struct trial t;
+
+	if (argc > 1 && !strcmp(argv[1], "replay"))
+		return replay(&t, argv + 2);
+	if (!features) {
+		fprintf(stderr, "oracle: no such feature among %s\n", argv[3]);
+		return 1;
+	}
+	return random_programs(&t, argc > 1 ? strtoul(argv[1], NULL, 0) : 1000,
+			       argc > 2 ? strtoul(argv[2], NULL, 0) : 1, features);
 }

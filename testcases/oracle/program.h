@@ -104,24 +104,38 @@ struct op {
 	uint8_t nranges; /* a copy: destination, source; a batch: two of them */
 	struct range range[RANGES];
 };
+/* All but what and the ranges: how programs are written as text. */
+#define OP_FIELDS(X) X(ctx) X(thread) X(stream) X(event) X(event2) X(order) X(ready)
 
+/* clang-format off */
+#define FEATURES(X)                                                                      \
+	X(FREES)                                                                         \
+	X(LEGACY)       /* and blocking streams */                                       \
+	X(POOLS)                                                                         \
+	X(THREADS)      /* and per-thread streams */                                     \
+	X(CONTEXTS)                                                                      \
+	X(HOST)         /* pageable and pinned memory, and the CPU */                    \
+	X(MANAGED)                                                                       \
+	X(KERNELS)                                                                       \
+	X(SYNC)         /* synchronous copies and sets */                                \
+	X(OBJECTS)      /* streams and events end and begin */                           \
+	X(NARROW)       /* one cell each: every byte is compared */                      \
+	X(CONTEXT_WIDE) /* what whole contexts and devices wait for */                   \
+	X(ROWS)                                                                          \
+	X(BATCHES)                                                                       \
+	X(NOTES)        /* order that the program tells of */
+/* clang-format on */
+enum feature_bit {
+#define X(name) F_BIT_##name,
+	FEATURES(X)
+#undef X
+		NR_FEATURES
+};
 enum feature {
-	F_FREES = 1 << 0,
-	F_LEGACY = 1 << 1, /* and blocking streams */
-	F_POOLS = 1 << 2,
-	F_THREADS = 1 << 3, /* and per-thread streams */
-	F_CONTEXTS = 1 << 4,
-	F_HOST = 1 << 5, /* pageable and pinned memory, and the CPU */
-	F_MANAGED = 1 << 6,
-	F_KERNELS = 1 << 7,
-	F_SYNC = 1 << 8,	  /* synchronous copies and sets */
-	F_OBJECTS = 1 << 9,	  /* streams and events end and begin */
-	F_NARROW = 1 << 10,	  /* one cell each: every byte is compared */
-	F_CONTEXT_WIDE = 1 << 11, /* what whole contexts and devices wait for */
-	F_ROWS = 1 << 12,
-	F_BATCHES = 1 << 13,
-	F_NOTES = 1 << 14, /* order that the program tells of */
-	F_ALL = (1 << 15) - 1
+#define X(name) F_##name = 1 << F_BIT_##name,
+	FEATURES(X)
+#undef X
+		F_ALL = (1 << NR_FEATURES) - 1
 };
 
 struct program {
@@ -142,6 +156,10 @@ unsigned copy_form(const struct op *o);
 void program_check(struct program *p);
 /* As a test for testcases/unit/test_engine.c. */
 void program_print(const struct program *p, FILE *out);
+/* As text: a line an operation, # comments. */
+void program_write(const struct program *p, FILE *out);
+/* False: why tells what is wrong with it. */
+bool program_read(struct program *p, FILE *in, char *why, size_t len);
 
 /* --- the judge ------------------------------------------------------------------- */
 
