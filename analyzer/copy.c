@@ -358,9 +358,17 @@ static bool host_side_of(struct krt_engine *e, const struct krt_shape *s)
 	return kind == KRT_SEM_MEM_PINNED || kind == KRT_SEM_MEM_PAGEABLE;
 }
 
+/* The source is read by the call: free when it has returned. */
+static bool consumed(enum krt_sem_id sem)
+{
+	return krt_sem_views(sem, KRT_EDGE_SRC) == KRT_IN_BOTH &&
+	       krt_sem_views(sem, KRT_EDGE_OP) != KRT_IN_BOTH;
+}
+
+/* more: others of a batch follow, which are in no order with it */
 static void touch_copy(struct krt_engine *e, const struct krt_call *c, const struct copy *k,
 		       struct krt_op_info *op, unsigned item, enum krt_sem_id sem,
-		       const struct krt_mem *keep[2])
+		       const struct krt_mem *keep[2], bool more)
 {
 	const struct krt_sem *row = krt_semantics(sem);
 	struct krt_touch t = {
@@ -371,15 +379,14 @@ static void touch_copy(struct krt_engine *e, const struct krt_call *c, const str
 		t.kind = KRT_ACC_READ;
 		t.read[KRT_VIEW_DOC] = row->read[KRT_VIEW_DOC];
 		t.read[KRT_VIEW_OBS] = row->read[KRT_VIEW_OBS];
-		/* read by the call: free when it has returned */
-		t.forget = krt_sem_views(sem, KRT_EDGE_SRC) == KRT_IN_BOTH &&
-			   krt_sem_views(sem, KRT_EDGE_OP) != KRT_IN_BOTH;
+		t.forget = consumed(sem);
+		t.passing = t.forget && more;
 		t.only = keep[1];
 		krt_touch_shape(e, &t, &k->src);
 	}
 	t.kind = KRT_ACC_WRITE;
 	t.read[KRT_VIEW_DOC] = t.read[KRT_VIEW_OBS] = KRT_READ_NEVER;
-	t.forget = false;
+	t.forget = t.passing = false;
 	t.only = keep[0];
 	zeroed = k->no_src && !c->value && krt_shadow_near(e, &k->dst);
 	krt_touch_shape(e, &t, &k->dst);
@@ -504,7 +511,7 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 			krt_host_edge(e, c, sem, s, op, NULL, s->ctx);
 			host_copy(e, c, k);
 		} else {
-			touch_copy(e, c, k, op, 0, sem, keep);
+			touch_copy(e, c, k, op, 0, sem, keep, false);
 			if (peer)
 				peer_order(e, c, sem, s, true);
 			krt_host_edge(e, c, sem, s, op, before, s->ctx);
@@ -592,9 +599,12 @@ static void batch(struct krt_engine *e, const struct krt_call *c)
 		/* one order for the whole batch, or that of its last copy */
 		op->detail = order_text(k.src_order);
 		op->loose = k.src_order == 2 || k.src_order == 3;
-		touch_copy(e, c, &k, op, (unsigned)i, krt_sem_batch(k.src_order), keep);
+		touch_copy(e, c, &k, op, (unsigned)i, krt_sem_batch(k.src_order), keep, true);
 	}
 	if (op) {
+		for (uint64_t i = 0; i < BATCH_MAX && batch_item(e, c, i, &k); i++)
+			if (consumed(krt_sem_batch(k.src_order)) && !overflows(&k.src))
+				krt_touch_passed(e, op, &k.src);
 		krt_op_unref(&e->heap, op);
 		krt_site_work(e, c, 0);
 	}

@@ -364,12 +364,15 @@ struct krt_touch {
 	uint16_t pattern; /* gaps between the bytes, in keys */
 	bool held;	  /* a kernel's: the pointer lies inside a larger parameter */
 	bool forget;			   /* judged, but not remembered: consumed by the call */
+	bool passing;		    /* of a batch: remembered all the same until the call is done */
 	const struct krt_mem *only; /* what lies outside is left alone (it is out of bounds) */
 };
 
 /* Rows and slices without gaps become one. */
 void krt_shape_join(struct krt_shape *s);
 void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s);
+/* The call is done: forgets what was passing of its operation in the shape. */
+void krt_touch_passed(struct krt_engine *e, struct krt_op_info *op, const struct krt_shape *s);
 /* An access of a kernel as krt_kernel_accesses() tells it. */
 struct krt_kernel_access;
 void krt_touch_kernel(struct krt_engine *e, struct krt_op_info *op,

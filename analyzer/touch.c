@@ -432,6 +432,8 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 			g.pattern = &gaps;
 		krt_graph_meet(e, &g, from, end);
 	}
+	if (t->passing) /* beside what the stream's accesses left, which it must not replace */
+		krt_ranges_add(&e->heap, &mem->space->may, from, end, &a);
 	if (t->forget)
 		return;
 	if (t->sure == KRT_SURE_ALL && !t->pattern)
@@ -613,6 +615,19 @@ void krt_shape_join(struct krt_shape *s)
 	}
 }
 
+/* Calls fn for the rows of a joined shape.  False: they are too many. */
+static bool each_row(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s,
+		     void (*fn)(struct krt_engine *e, const struct krt_touch *t,
+				const struct krt_shape *s, uint64_t addr, uint64_t len))
+{
+	if (s->slices > ROWS_MAX || s->rows > ROWS_MAX / s->slices)
+		return false;
+	for (uint64_t z = 0; z < s->slices; z++)
+		for (uint64_t y = 0; y < s->rows; y++)
+			fn(e, t, s, s->addr + z * s->slice_pitch + y * s->pitch, s->width);
+	return true;
+}
+
 void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *shape)
 {
 	struct krt_shape s = *shape;
@@ -624,15 +639,45 @@ void krt_touch_shape(struct krt_engine *e, const struct krt_touch *t, const stru
 		return;
 	krt_shape_join(&s);
 	t->op->large |= s.width * s.rows * s.slices > KRT_FLAG_BYTES;
-	if (s.slices <= ROWS_MAX && s.rows <= ROWS_MAX / s.slices)
-		for (uint64_t z = 0; z < s.slices; z++)
-			for (uint64_t y = 0; y < s.rows; y++)
-				touch_range(e, t, &s, s.addr + z * s.slice_pitch + y * s.pitch,
-					    s.width);
-	else
+	if (!each_row(e, t, &s, touch_range))
 		krt_reason(e, KRT_REASON_ROWS, "%s", krt_api[t->op->api].base);
 	len = (s.slices - 1) * s.slice_pitch + (s.rows - 1) * s.pitch + s.width;
 	touch_done(e, t, s.array ? s.array : krt_mem_at(&e->mem, s.addr), s.array, s.addr, len);
+}
+
+static bool is_passing(void *user, const struct krt_access *a)
+{
+	return a->op == user;
+}
+
+static void passed(struct krt_engine *e, const struct krt_touch *t, const struct krt_shape *s,
+		   uint64_t addr, uint64_t len)
+{
+	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len, to;
+
+	for (; addr < end; addr = to) {
+		struct krt_mem *mem = s->array;
+
+		if (s->array)
+			to = end;
+		else
+			mem = krt_piece_at(e, addr, end, &to);
+		if (!mem)
+			mem = s->host ? &e->mem.pageable : &e->mem.unknown;
+		krt_ranges_prune(&e->heap, &mem->space->may, krt_mem_key(mem, addr),
+				 krt_mem_key(mem, addr) + (to - addr), is_passing, t->op);
+	}
+}
+
+void krt_touch_passed(struct krt_engine *e, struct krt_op_info *op, const struct krt_shape *shape)
+{
+	struct krt_touch t = {.op = op};
+	struct krt_shape s = *shape;
+
+	if (!s.width || !s.rows || !s.slices)
+		return;
+	krt_shape_join(&s);
+	each_row(e, &t, &s, passed);
 }
 
 enum krt_sem_mem krt_shape_memory(struct krt_engine *e, const struct krt_shape *s)

@@ -285,11 +285,6 @@ static bool sensible(const struct op *o, const enum life *life)
 		for (unsigned k = 0; k < i; k++)
 			if ((o->what != OP_BATCH || k / 2 == i / 2) && overlap(&o->range[k], r))
 				return false;
-		/* read by the call, written in the stream: what a later copy of the batch writes
-		 * is not compared */
-		for (unsigned k = 1; o->what == OP_BATCH && o->order == 2 && k < i; k += 2)
-			if (r->write && overlap(&o->range[k], r))
-				return false;
 		/* their addresses tell no direction */
 		if (o->what == OP_BATCH && kind == DEVICE && life[r->buffer] == FREED)
 			return false;

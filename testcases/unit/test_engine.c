@@ -1432,6 +1432,32 @@ TWIN(batch, overlap, "RACE-WAW:error:1")
 	batch_copy(w, S1, 1, 2, dst, src, size);
 }
 
+/* The call reads the first one's source while the second one's copy may be under way already. */
+TWIN(batch, read_by_the_call, "RACE-WAR:error:1")
+{
+	uint64_t dst[2] = {DEV, PIN}, src[2] = {PIN, DEV + 128}, size[2] = {64, 64};
+
+	alloc_pinned(w, PIN, N);
+	if (fixed)
+		dst[1] = PIN + 64;
+	batch_copy(w, S1, 2, 2, dst, src, size);
+	if (fixed) /* behind the call it is read no more */
+		kernel_writes(w, S2, PIN, 64);
+}
+
+/* What the stream read in its order is remembered beside it. */
+TWIN(batch, read_before, "RACE-WAR:error:1")
+{
+	uint64_t dst[2] = {DEV, DEV + 64}, src[2] = {PIN, PIN}, size[2] = {64, 64};
+
+	alloc_pinned(w, PIN, N);
+	h2d(w, DEV + 128, PIN, 64, S1);
+	batch_copy(w, S1, 2, 2, dst, src, size);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	kernel_writes(w, S2, PIN, 64);
+}
+
 TWIN(events, unrecorded, "EVENT-UNRECORDED:warning:1")
 {
 	if (fixed)
