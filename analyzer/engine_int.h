@@ -100,6 +100,7 @@ struct krt_pair {
 	const char *cur_what, *prev_what;
 	uint8_t cur_know, prev_know;
 	uint8_t cur_sure, prev_sure; /* enum krt_sureness */
+	uint16_t cur_item, prev_item; /* which copies of a batch */
 	const struct krt_mem *mem; /* NULL: none; alive until the pairs are flushed */
 	struct krt_block *owner;   /* counted; former owner of the bytes, NULL: none */
 	uint64_t from, end;	   /* addresses shared; equal: not known */

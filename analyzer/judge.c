@@ -40,6 +40,19 @@ bool krt_pair_known(const struct krt_engine *e, const struct krt_op_info *prev,
 	return false;
 }
 
+static bool catch_all(const struct krt_engine *e, const struct krt_mem *m)
+{
+	return m == &e->mem.pageable || m == &e->mem.unknown;
+}
+
+/* Memory without an allocation: what two copies of one batch touch is not one buffer. */
+static bool other_buffer(const struct krt_engine *e, const struct krt_pair *a,
+			 const struct krt_pair *b)
+{
+	return a->mem != b->mem || (a->mem && catch_all(e, a->mem) &&
+				    (a->cur_item != b->cur_item || a->prev_item != b->prev_item));
+}
+
 static bool is_race(unsigned rule)
 {
 	return rule == KRT_RULE_RACE_RAW || rule == KRT_RULE_RACE_WAR || rule == KRT_RULE_RACE_WAW;
@@ -62,7 +75,7 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 		p->prev->told = true;
 	for (i = first_pair(e, p->prev); i; i = q->next) {
 		q = &e->pair[i];
-		if (!same_hazard(q, p) || q->mem != p->mem || q->cur != p->cur)
+		if (!same_hazard(q, p) || other_buffer(e, q, p) || q->cur != p->cur)
 			continue;
 		if (p->from < p->end && (q->from >= q->end || p->confidence > q->confidence)) {
 			q->from = p->from;
@@ -179,11 +192,6 @@ const char *krt_declared_at(const struct krt_kernel_info *k, unsigned know, char
 		return NULL;
 	snprintf(buf, KRT_PLACE, "%s:%u", krt_kernels_source(k->line), krt_kernels_number(k->line));
 	return buf;
-}
-
-static bool catch_all(const struct krt_engine *e, const struct krt_mem *m)
-{
-	return m == &e->mem.pageable || m == &e->mem.unknown;
 }
 
 /* The allocation as a buffer of a finding; strings are constants or borrowed. */
@@ -673,6 +681,8 @@ static void found_of_pair(struct krt_engine *e, const struct krt_pair *p)
 	else if (p->mem)
 		key = krt_mix(krt_mix(krt_mix(key, p->mem->kind), p->mem->made.api),
 			      p->mem->made.stack);
+	if (p->mem && catch_all(e, p->mem) && (p->cur_item || p->prev_item))
+		key = krt_mix(key, (uint64_t)p->cur_item << 16 | p->prev_item);
 	if (p->mem && p->mem->variable) /* one load makes many */
 		key = mix_text(key, krt_name_at(&e->mem, p->mem->node.key));
 	f = admit(e, key, p->rule, p->confidence, p->view);

@@ -221,6 +221,8 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 	p.prev_know = prev->know;
 	p.cur_sure = (uint8_t)t->sure;
 	p.prev_sure = prev->sure;
+	p.cur_item = t->item;
+	p.prev_item = prev->item;
 	p.gaps = m->pattern || prev->pattern;
 	p.mem = m->mem;
 	p.from = krt_mem_addr(m->mem, from);
@@ -963,6 +965,7 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 	p.prev_what = krt_what_of(prev->kind);
 	p.cur_know = krt_api[m->op->api].cls == KRT_CLASS_NOTE ? KRT_KNOW_ANNOTATION : KRT_KNOW_API;
 	p.prev_know = prev->know;
+	p.prev_item = prev->item;
 	p.mem = m->mem;
 	p.from = krt_mem_addr(m->mem, from);
 	p.end = krt_mem_addr(m->mem, end);
@@ -1034,6 +1037,7 @@ static void meet_free(void *user, const struct krt_access *prev, uint64_t from, 
 	p.cur_know = KRT_KNOW_API;
 	p.prev_know = prev->know;
 	p.prev_sure = prev->sure;
+	p.prev_item = prev->item;
 	p.mem = m->mem;
 	p.from = krt_mem_addr(m->mem, from);
 	p.end = krt_mem_addr(m->mem, end);

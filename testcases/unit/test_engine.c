@@ -1445,6 +1445,17 @@ TWIN(batch, read_by_the_call, "RACE-WAR:error:1")
 		kernel_writes(w, S2, PIN, 64);
 }
 
+/* Two buffers of the program's own memory are two, not all that lies between them. */
+TWIN(batch, two_heap_buffers, "RACE-WAR:error:2")
+{
+	uint64_t dst[2] = {DEV, DEV + 64}, src[2] = {HEAP, HEAP + 4096}, size[2] = {64, 64};
+
+	batch_copy(w, S1, 1, 2, dst, src, size);
+	if (fixed)
+		hop(w, S1, S2, E1);
+	batch_copy(w, S2, 1, 2, src, (uint64_t[]){DEV + 128, DEV + 192}, size);
+}
+
 /* What the stream read in its order is remembered beside it. */
 TWIN(batch, read_before, "RACE-WAR:error:1")
 {
