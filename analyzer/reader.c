@@ -48,7 +48,9 @@ struct lane {
 	uint32_t have, room;
 	const struct krt_rec *head; /* parsed, not handed out; inside buf */
 	uint64_t key;         /* of head: t1, 0 where it does not matter */
-	uint64_t punched;     /* hole up to here */
+	uint64_t window;      /* the one that pos is in begins here in the lane, */
+	uint64_t file;	      /* and here in the file */
+	uint64_t next;	      /* where its successor lies, plus 1; 0: behind it */
 	uint64_t held;        /* pending of the last round, and since when */
 	int64_t held_since;
 };
@@ -285,15 +287,48 @@ static int lane_open(struct krt_proc_reader *p, unsigned i)
 	return 0;
 }
 
+/* Everything before pos was read, and is the writer's again; a window that it does not want goes.
+ */
+static void lane_consumed(struct krt_proc_reader *p, unsigned i)
+{
+	struct lane *l = p->lane[i];
+	struct krt_slot *slot = &p->map->slot[i];
+
+	if (!p->r->consume)
+		return;
+	if (l->pos >= l->window + KRT_WINDOW && l->fd >= 0 &&
+	    __atomic_load_n(&slot->kept, __ATOMIC_SEQ_CST) >= l->window + KRT_WINDOW)
+		while (fallocate(l->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)l->file,
+				 KRT_WINDOW) &&
+		       errno == EINTR)
+			;
+	__atomic_store_n(&slot->consumed, l->pos, __ATOMIC_SEQ_CST);
+}
+
+/* Goes on to the next window. */
+static void lane_turn(struct krt_proc_reader *p, unsigned i)
+{
+	struct lane *l = p->lane[i];
+
+	lane_consumed(p, i);
+	l->window += KRT_WINDOW;
+	l->file = l->next ? l->next - 1 : l->file + KRT_WINDOW;
+	l->next = 0;
+}
+
 /* Brings bytes from pos on into memory: as far as published, at most to the end of the window. */
 static int lane_fill(struct krt_proc_reader *p, unsigned i)
 {
 	struct lane *l = p->lane[i];
 	uint64_t window_end = (l->pos | (KRT_WINDOW - 1)) + 1;
 	uint32_t n = (uint32_t)((l->end < window_end ? l->end : window_end) - l->pos), got = 0;
+	off_t at;
 
 	if (lane_open(p, i))
 		return -EBADMSG;
+	if (l->pos >= l->window + KRT_WINDOW)
+		lane_turn(p, i);
+	at = (off_t)(l->file + (l->pos - l->window));
 	if (n > l->room) {
 		uint32_t room = l->room ? l->room : 4096;
 
@@ -307,7 +342,7 @@ static int lane_fill(struct krt_proc_reader *p, unsigned i)
 		l->room = room;
 	}
 	while (got < n) {
-		ssize_t r = pread(l->fd, l->buf + got, n - got, (off_t)(l->pos + got));
+		ssize_t r = pread(l->fd, l->buf + got, n - got, at + got);
 
 		if (r < 0 && errno == EINTR)
 			continue;
@@ -347,6 +382,16 @@ static int lane_part(struct krt_proc_reader *p, unsigned i, const struct krt_rec
 		if (h->kind != KRT_REC_PAD) {
 			*part = h;
 			return 1;
+		}
+		if (h->flags & KRT_RF_NEXT) {
+			const struct krt_rec_next *next = (const void *)h;
+
+			if (h->size != rest || rest < sizeof(*next) ||
+			    (l->pos + rest) % KRT_WINDOW || next->at % KRT_WINDOW ||
+			    next->at > INT64_MAX - KRT_WINDOW)
+				return damage(p, ".%u: damaged at byte %" PRIu64 ": leads nowhere",
+					      i, l->pos);
+			l->next = next->at + 1;
 		}
 		l->pos += h->size;
 	}
@@ -585,6 +630,8 @@ static int look(struct krt_proc_reader *p)
 		if (!p->lane[p->lanes])
 			return damage(p, ": no memory for its lanes");
 		p->lane[p->lanes]->fd = -1;
+		if (__atomic_load_n(&m->slot[p->lanes].consumed, __ATOMIC_RELAXED))
+			return damage(p, ".%u: was read before, while the process ran", p->lanes++);
 	}
 	for (unsigned i = 1; i < p->lanes && !p->final; i++) {
 		uint64_t pending = __atomic_load_n(&m->slot[i].pending, __ATOMIC_SEQ_CST);
@@ -623,16 +670,11 @@ static void give_back(struct krt_proc_reader *p)
 		return;
 	for (unsigned i = 0; i < p->lanes; i++) {
 		struct lane *l = p->lane[i];
-		uint64_t to = l->pos & ~(uint64_t)(KRT_WINDOW - 1);
 
-		if (to > l->punched && l->fd >= 0) {
-			if (fallocate(l->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				      (off_t)l->punched, (off_t)(to - l->punched)) &&
-			    errno == EINTR)
-				continue;
-			l->punched = to;
-		}
-		__atomic_store_n(&p->map->slot[i].consumed, l->pos, __ATOMIC_RELEASE);
+		if (l->pos >= l->window + KRT_WINDOW)
+			lane_turn(p, i);
+		else
+			lane_consumed(p, i);
 		if (l->pos == l->end && l->room > 32768) {
 			free(l->buf);
 			l->buf = NULL;

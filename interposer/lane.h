@@ -9,6 +9,8 @@
 
 #pragma GCC visibility push(hidden)
 
+#define KRT_LEFT_MAX 32
+
 /* One writer of one lane.  Lives in the arena; handed on when its thread is gone. */
 struct krt_thread {
 	struct krt_slot *slot;
@@ -16,11 +18,18 @@ struct krt_thread {
 	unsigned lane;
 	int32_t tid;
 	uint32_t serial;
-	/* the mapped end of the lane's file: bytes [map_off, map_off + map_len) */
+	/* the end of the lane, mapped: bytes [map_off, map_off + map_len), in the file at map_at */
 	char *map;
 	size_t map_len;
-	uint64_t map_off;
+	uint64_t map_off, map_at;
 	uint64_t pos;         /* next byte to write; what is before is complete */
+	uint64_t file_end;    /* nothing was allocated from here on */
+	/* windows that were left, still mapped, oldest first: used again when they are read */
+	struct krt_left {
+		char *map;
+		uint64_t at, end; /* in the file; end of it in the lane */
+	} left[KRT_LEFT_MAX];
+	unsigned left_first, nleft;
 	/* records being built, innermost last */
 	char *scratch;
 	size_t scratch_used;

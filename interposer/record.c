@@ -173,8 +173,8 @@ void krt_record_last(enum krt_mark kind, uint64_t value)
 
 	if (!krt_lock_try(&krt_wipe.w.lane0))
 		return;
-	if (lane0.map && lane0.map_off + lane0.map_len - lane0.pos >= sizeof m &&
-	    KRT_WINDOW - lane0.pos % KRT_WINDOW >= sizeof m) {
+	if (lane0.map && KRT_WINDOW - lane0.pos % KRT_WINDOW >= sizeof m + sizeof(struct krt_rec_next) &&
+	    lane0.pos < lane0.map_off + lane0.map_len) {
 		memcpy(lane0.map + (lane0.pos - lane0.map_off), &m, sizeof m);
 		lane0.pos += sizeof m;
 		__atomic_store_n(&lane0.slot->commit, lane0.pos, __ATOMIC_RELEASE);
@@ -296,50 +296,155 @@ static void pad(char *at, uint64_t rest)
 	}
 }
 
-/*
- * Maps enough of the lane's file behind pos for a record of len bytes.  What is
- * left of the old window becomes a PAD record.
- */
-static bool lane_grow(struct krt_thread *t, size_t len)
+/* Space in a lane's file that nobody needs any more. */
+static void punch(const char *path, uint64_t at)
 {
-	/* parts after the first carry a header of their own */
-	size_t windows = len <= KRT_WINDOW ? 1 : (len + KRT_WINDOW - 1) / (KRT_WINDOW - 8) + 1;
-	/* a busy lane takes several at once: the system calls are what they cost */
-	size_t more = t->pos >= 8 * KRT_WINDOW ? 4 : t->pos >= 2 * KRT_WINDOW ? 2 : 1;
-	uint64_t off = t->map ? t->map_off + t->map_len : t->pos;
-	char *map;
+	int fd = open_file(path, 0);
+
+	if (fd < 0)
+		return;
+	syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)KRT_WINDOW);
+	syscall(SYS_close, fd);
+}
+
+static bool read_by_now(const struct krt_thread *t, const struct krt_left *l)
+{
+	return __atomic_load_n(&t->slot->consumed, __ATOMIC_ACQUIRE) >= l->end;
+}
+
+static struct krt_left *left_at(struct krt_thread *t, unsigned i)
+{
+	return &t->left[(t->left_first + i) % KRT_LEFT_MAX];
+}
+
+static struct krt_left left_pop(struct krt_thread *t)
+{
+	struct krt_left l = *left_at(t, 0);
+
+	t->left_first = (t->left_first + 1) % KRT_LEFT_MAX;
+	t->nleft--;
+	return l;
+}
+
+/* The oldest window is not used again: the reader's to punch out if it is not read yet, else ours. */
+static void left_drop(struct krt_thread *t)
+{
+	struct krt_left l = left_pop(t);
+
+	krt_unmap(l.map, KRT_WINDOW);
+	__atomic_store_n(&t->slot->kept, l.end, __ATOMIC_SEQ_CST);
+	if (read_by_now(t, &l))
+		punch(t->path, l.at);
+}
+
+/*
+ * The first len bytes of the mapping are full.  With a reader they wait for it and are
+ * used again; without one they are only let go.
+ */
+static void lane_leave(struct krt_thread *t, size_t len)
+{
+	bool again = __atomic_load_n(&krt_proc->reader, __ATOMIC_RELAXED) > 0;
+
+	while (t->nleft && !again)
+		left_drop(t);
+	for (size_t n = 0; n < len && again; n += KRT_WINDOW) {
+		if (t->nleft == KRT_LEFT_MAX)
+			left_drop(t);
+		t->nleft++;
+		*left_at(t, t->nleft - 1) = (struct krt_left){
+			.map = t->map + n, .at = t->map_at + n, .end = t->map_off + n + KRT_WINDOW,
+		};
+	}
+	if (!again) {
+		krt_unmap(t->map, len);
+		__atomic_store_n(&t->slot->kept, t->map_off + len, __ATOMIC_RELEASE);
+	}
+	t->map += len;
+	t->map_len -= len;
+	t->map_off += len;
+	t->map_at += len;
+}
+
+/* A window that was read by now; false: there is none. */
+static bool lane_again(struct krt_thread *t, struct krt_left *l)
+{
+	if (!t->nleft || !read_by_now(t, left_at(t, 0)))
+		return false;
+	/* one to spare is enough, what a burst left behind goes bit by bit */
+	if (t->nleft > 2 && read_by_now(t, left_at(t, 2)))
+		left_drop(t);
+	*l = left_pop(t);
+	return true;
+}
+
+/* New windows at the end of the file, mapped at l->map; false: recording goes on without the record, or stops. */
+static bool lane_new(struct krt_thread *t, size_t windows, struct krt_left *l)
+{
+	size_t len = windows * KRT_WINDOW;
 	bool full;
 
-	if (windows < more && (!krt_opt.bound || krt_opt.bound >= 64 * KRT_WINDOW))
-		windows = more;
-	if (!within_bound(windows * KRT_WINDOW))
-		return false;
-	off = (off + KRT_WINDOW - 1) / KRT_WINDOW * KRT_WINDOW;
-	map = map_file(t->path, O_CREAT, off, windows * KRT_WINDOW);
-	full = !map && (errno == ENOSPC || errno == EDQUOT);
-	if (!map && errno == ENOSPC && krt_reader_early()) { /* a reader makes space */
-		while (!map && errno == ENOSPC && wait_a_little())
-			map = map_file(t->path, O_CREAT, off, windows * KRT_WINDOW);
-		if (!map && errno == ENOSPC && reader_alive()) {
+	if (!within_bound(len))
+		return windows == 1 && lane_again(t, l); /* it may have waited */
+	l->at = t->file_end;
+	l->map = map_file(t->path, O_CREAT, l->at, len);
+	full = !l->map && (errno == ENOSPC || errno == EDQUOT);
+	if (!l->map && errno == ENOSPC && krt_reader_early()) { /* a reader makes space */
+		while (!l->map && errno == ENOSPC && wait_a_little()) {
+			if (windows == 1 && lane_again(t, l))
+				return true;
+			l->map = map_file(t->path, O_CREAT, l->at, len);
+		}
+		if (!l->map && errno == ENOSPC && reader_alive()) {
 			krt_trouble(KRT_TROUBLE_SPACE);
 			return false;
 		}
 	}
-	if (!map) {
+	if (!l->map) {
 		if (errno != EMFILE && errno != ENFILE && errno != EINTR)
 			krt_record_stop(KRT_TROUBLE_MEMORY | (full ? KRT_TROUBLE_SPACE : 0));
 		return false;
+	}
+	t->file_end = l->at + len;
+	return true;
+}
+
+#define LINK sizeof(struct krt_rec_next) /* so much of a window stays for it */
+
+/*
+ * Goes on in windows that hold a record of len bytes: one that was read, else new
+ * ones.  What is left of the old window becomes a PAD record that leads there.
+ */
+static bool lane_grow(struct krt_thread *t, size_t len)
+{
+	/* parts after the first carry a header of their own */
+	size_t windows = len <= KRT_WINDOW - LINK ? 1 : (len + KRT_WINDOW - 1) / (KRT_WINDOW - 8) + 1;
+	/* a busy lane takes several at once: the system calls are what they cost */
+	size_t more = t->pos >= 8 * KRT_WINDOW ? 4 : t->pos >= 2 * KRT_WINDOW ? 2 : 1;
+	struct krt_left l;
+
+	if (windows > 1 || !lane_again(t, &l)) {
+		if (windows < more && !t->nleft && (!krt_opt.bound || krt_opt.bound >= 64 * KRT_WINDOW))
+			windows = more;
+		if (!lane_new(t, windows, &l))
+			return false;
 	}
 	if (t->map) {
 		uint64_t rest = t->map_off + t->map_len - t->pos;
 		char *at = t->map + (t->pos - t->map_off);
 
 		pad(at, rest);
-		krt_unmap(t->map, t->map_len);
+		if (l.at != t->map_at + t->map_len) {
+			struct krt_rec_next *next = (void *)(at + rest - ((rest - 1) % KRT_WINDOW + 1));
+
+			next->h.flags = KRT_RF_NEXT;
+			next->at = l.at;
+		}
+		lane_leave(t, t->map_len);
 	}
-	t->map = map;
+	t->map = l.map;
 	t->map_len = windows * KRT_WINDOW;
-	t->map_off = t->pos = off;
+	t->map_at = l.at;
+	t->pos = t->map_off; /* the end of the last window; 0 for the first */
 	return true;
 }
 
@@ -349,11 +454,11 @@ static bool lane_reserve(struct krt_thread *t, size_t len)
 	size_t left = t->map ? t->map_off + t->map_len - t->pos : 0;
 	size_t here = left ? (left - 1) % KRT_WINDOW + 1 : 0; /* to the end of the window */
 
-	if (krt_likely(len <= here))
+	if (krt_likely(len + LINK <= here))
 		return true;
 	if (len > KRT_RECORD_MAX)
 		return false;
-	if (left > here && len <= KRT_WINDOW) { /* the rest of a split record's windows */
+	if (left > here && len <= KRT_WINDOW - LINK) { /* the rest of a split record's windows */
 		pad(t->map + (t->pos - t->map_off), here);
 		t->pos += here;
 		return true;
@@ -368,7 +473,7 @@ static void lane_copy(struct krt_thread *t, struct krt_rec *rec, size_t len)
 	size_t n;
 
 	rec->size = (uint32_t)len;
-	if (krt_likely(len <= KRT_WINDOW)) {
+	if (krt_likely(len <= KRT_WINDOW - LINK)) {
 		memcpy(at, rec, len);
 		t->pos += len;
 		return;
@@ -393,19 +498,13 @@ static void lane_copy(struct krt_thread *t, struct krt_rec *rec, size_t len)
 	}
 }
 
-/* Gives back the windows that are full. */
+/* Leaves the windows that are full. */
 static void lane_trim(struct krt_thread *t)
 {
 	size_t full = (t->pos - t->map_off) / KRT_WINDOW * KRT_WINDOW;
 
-	if (krt_likely(full < 8 * KRT_WINDOW)) /* a small mapping goes as a whole */
-		return;
-	if (full == t->map_len)
-		full -= KRT_WINDOW;
-	krt_unmap(t->map, full);
-	t->map += full;
-	t->map_len -= full;
-	t->map_off += full;
+	if (krt_unlikely(full >= 8 * KRT_WINDOW)) /* a small mapping goes as a whole */
+		lane_leave(t, full < t->map_len ? full : full - KRT_WINDOW);
 }
 
 bool krt_lane_write(struct krt_thread *t, struct krt_rec *rec, size_t len, uint64_t *t1)

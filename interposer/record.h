@@ -16,6 +16,14 @@
  * window is split: KRT_RF_MORE is set on all parts but the last, the parts
  * after the first are KRT_REC_CONT.
  *
+ * While a reader follows, windows that it has read are used again: they are in the
+ * caches and their pages are there.  Offsets (commit, consumed, kept) count on all
+ * the same.  A window's successor lies behind it in the file, unless the window's
+ * last record is a PAD with KRT_RF_NEXT (struct krt_rec_next): it says where.  A
+ * window is only used again when all of it is before slot.consumed, and never once
+ * all of it is before slot.kept: that is the reader's to punch out, before it
+ * stores a consumed beyond it.
+ *
  * Publication: a writer completes a record (all its parts), then stores the new
  * end in slot.commit with release.  Nothing behind commit exists.
  *
@@ -60,11 +68,12 @@ enum krt_trouble {
 struct krt_slot {           /* one lane; 64 bytes */
 	uint64_t commit;    /* published end, bytes from the start of the lane's file */
 	uint64_t pending;   /* lower bound of the ticket being taken, 0 when idle */
-	uint64_t consumed;  /* reader: everything before is read (may be punched out) */
+	uint64_t consumed;  /* reader: everything before is read */
 	uint64_t dropped;   /* whole records lost on this lane */
 	int32_t tid;        /* kernel thread id of the present user, 0 when free */
 	uint32_t pad0;
-	uint64_t pad1[3];
+	uint64_t kept;      /* windows wholly before are not used again */
+	uint64_t pad1[2];
 };
 
 struct krt_proc {
@@ -115,6 +124,7 @@ enum krt_rec_flags {
 	KRT_RF_MORE = 1 << 0,   /* a KRT_REC_CONT follows on this lane */
 	KRT_RF_HOSTFN = 1 << 1, /* made from inside a host function (token says which) */
 	KRT_RF_IGNORE = 1 << 2, /* between krtsan_ignore_begin and _end of its thread */
+	KRT_RF_NEXT = 1 << 3,   /* PAD: struct krt_rec_next */
 };
 
 struct krt_rec {          /* every record begins with this */
@@ -122,6 +132,13 @@ struct krt_rec {          /* every record begins with this */
 	uint8_t kind;     /* enum krt_rec_kind */
 	uint8_t flags;    /* enum krt_rec_flags */
 	uint16_t library; /* calls: number of the library call that they are, or that they were made inside; 0: none */
+};
+
+/* The last record of a window whose successor lies elsewhere. */
+struct krt_rec_next {
+	struct krt_rec h;
+	uint64_t at;      /* of the next window in the file, a multiple of KRT_WINDOW */
+	/* the rest of the window */
 };
 
 /*

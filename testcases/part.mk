@@ -584,7 +584,7 @@ $(INTER_OUT)/kernel_texts: testcases/inter/kernel_texts.c $(O)/libkrtcore.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
 inter: $(INTER_OUT)/prog $(INTER_OUT)/verify $(INTER_OUT)/bare-cxx $(INTER_OUT)/graphs $(INTER_OUT)/graphs_dump \
-		$(INTER_OUT)/images $(INTER_OUT)/images_dump $(INTER_OUT)/kernel_texts $(O)/libkrtsan.so
+		$(INTER_OUT)/images $(INTER_OUT)/images_dump $(INTER_OUT)/kernel_texts $(O)/libkrtsan.so $(O)/krtsan
 	$(Q)testcases/inter/run.sh $(O)
 # NVTX: a client of our own, and one with NVIDIA's headers where a toolkit has them
 NVTX_HEADERS := $(firstword $(wildcard $(addsuffix /include/nvtx3/nvToolsExtMem.h,$(CUDA_HOME) /usr/local/cuda /usr/local/cuda-13.0 \

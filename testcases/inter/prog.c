@@ -6,18 +6,21 @@
 #define _GNU_SOURCE
 #include "../abi/fake.h"
 #include "krtsan.h"
+#include "record.h"
 
 #define CUABI_EXACT_NAMES
 #include "cuabi.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -340,6 +343,77 @@ static int full(const char *arg)
 	return 0;
 }
 
+/* The process file of the session that this process records in, mapped. */
+static const struct krt_proc *own_header(char *lane, size_t size)
+{
+	const char *dir = getenv("KRTSAN_SESSION");
+	char path[4096];
+	glob_t g;
+	int fd;
+	void *h;
+
+	snprintf(path, sizeof path, "%s/%d.*.proc", dir ? dir : "", (int)getpid());
+	need(!glob(path, 0, NULL, &g), "process file");
+	snprintf(lane, size, "%.*s.1", (int)strlen(g.gl_pathv[0]) - 5, g.gl_pathv[0]);
+	fd = open(g.gl_pathv[0], O_RDONLY);
+	h = mmap(NULL, sizeof(struct krt_proc), PROT_READ, MAP_SHARED, fd, 0);
+	need(fd >= 0 && h != MAP_FAILED, "process file");
+	close(fd);
+	globfree(&g);
+	return h;
+}
+
+static uint64_t of_slot(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * With a reader: windows that it has read are used again, those of a burst are given
+ * back, and a record of many windows fits in between.
+ */
+static int again(const char *arg)
+{
+	const size_t n = 20000;
+	CUdeviceptr *many = calloc(n, 8);
+	CUmemcpyAttributes attr = { .srcAccessOrder = 1 };
+	size_t idx = 0;
+	char lane[4096];
+	const struct krt_proc *h;
+	const struct krt_slot *slot;
+	struct stat st;
+	unsigned calls = 0;
+	uint64_t end = 0;
+
+	(void)arg;
+	need(!cuInit(0) && many, "init");
+	h = own_header(lane, sizeof lane);
+	slot = &h->slot[1];
+	for (unsigned i = 0; i < 60000; i++, calls++) /* as fast as it goes */
+		need(!cuMemFree_v2(DEV(i)), "free");
+	for (unsigned round = 0; round < 60; round++) {
+		for (unsigned t = 0; of_slot(&slot->consumed) != of_slot(&slot->commit); t++) {
+			need(t < 60000, "a reader");
+			usleep(1000);
+		}
+		if (round == 40) { /* by now there is one window, and one to spare */
+			need(!stat(lane, &st), "lane");
+			end = (uint64_t)st.st_size;
+		}
+		for (unsigned i = 0; i < 1500; i++, calls++)
+			need(!cuMemFree_v2(DEV(i)), "free");
+		if (round == 5 || round == 15) {
+			need(!cuMemcpyBatchAsync_v2(many, many, (size_t *)many, n, &attr, &idx, 1, STREAM), "batch");
+			calls++;
+		}
+	}
+	need(!stat(lane, &st) && (uint64_t)st.st_size == end, "no window after those");
+	need(st.st_blocks * 512 <= 16 * KRT_WINDOW, "space given back");
+	printf("%u calls\n", calls);
+	free(many);
+	return 0;
+}
+
 static void said(void)
 {
 	static const char text[] = "handler ran\n";
@@ -571,7 +645,7 @@ int main(int argc, char **argv)
 {
 	static const struct { const char *name; int (*run)(const char *); } modes[] = {
 		{ "basic", basic }, { "many", many }, { "reuse", reuse }, { "forks", forks },
-		{ "vforks", vforks }, { "execs", execs }, { "one", one }, { "killed", killed }, { "big", big },
+		{ "vforks", vforks }, { "execs", execs }, { "one", one }, { "killed", killed }, { "big", big }, { "again", again },
 		{ "hosts", hosts }, { "hostexit", hostexit }, { "threadexit", threadexit },
 		{ "jumps", jumps }, { "intern", intern }, { "full", full }, { "outgrow", outgrow }, { "notes", notes },
 		{ "descriptors", descriptors }, { "filelimit", filelimit }, { "late", late }, { "sigexit", sigexit },

@@ -57,6 +57,12 @@ session fails 0 "" fails
 session inner 0 "" inner
 session tensors 0 "" tensors
 
+# Windows that the front end has read are used again.
+fresh
+"$out/krtsan" run --session-dir="$work/bare" -- "$here/prog" again >"$work/out" 2>"$work/err"
+[ $? -eq 0 ] && tr -d , <"$work/err" | grep -q "complete ($(($(cut -d' ' -f1 "$work/out") + 1)) calls 0 dropped)" && ok "windows used again" ||
+	{ not_ok "windows used again"; cat "$work/out" "$work/err"; }
+
 # graphs MODE: the same output with the recorder and without, and the trace as it should be
 graphs() {
 	fresh

@@ -273,6 +273,7 @@ Test(reader, what_was_read_is_given_back)
 	tw_open(&w, dir, getpid(), 1);
 	for (unsigned i = 0; i < 30000; i++)
 		tw_call(&w, 1, 1, NULL, 0);
+	w.h->slot[1].kept = w.h->slot[1].commit;
 	open_reader(true);
 	cr_assert_eq(out_of_order(30000), 0);
 	cr_assert_eq(next_t1(), 0);
@@ -289,6 +290,86 @@ Test(reader, what_was_read_is_given_back)
 	cr_assert_eq(w.h->reader, -1);
 	krt_reader_close(reader);
 	tw_close(&w);
+}
+
+/* Ends the window of a lane with a link, and goes on at byte at of the file. */
+static void lead(uint64_t at)
+{
+	uint64_t rest = KRT_WINDOW - w.pos[1] % KRT_WINDOW;
+	struct krt_rec_next *next = calloc(1, rest);
+
+	next->h =
+		(struct krt_rec){.size = (uint32_t)rest, .kind = KRT_REC_PAD, .flags = KRT_RF_NEXT};
+	next->at = at;
+	tw_raw(&w, 1, next, rest);
+	free(next);
+	w.shift[1] = at - w.pos[1];
+}
+
+Test(reader, windows_that_are_used_again)
+{
+	const struct krt_rec *rec;
+	struct stat st;
+	char path[512];
+	unsigned lane;
+	size_t len;
+	unsigned calls = 0, bad = 0;
+	uint64_t t1 = 0;
+
+	tw_open(&w, dir, getpid(), 1);
+	for (; calls < 3000; calls++)
+		tw_call(&w, 1, 1, NULL, 0);
+	open_reader(true);
+	for (unsigned round = 0; round < 8; round++) {
+		/* three windows of the file in another order each time, the reader behind by one */
+		for (unsigned i = 0; i < calls; i++)
+			bad += next_t1() != (t1 += 2);
+		cr_assert_eq(next_t1(), 0);
+		cr_assert_eq(w.h->slot[1].consumed, w.h->slot[1].commit);
+		lead((round * 2 + 1) % 3 * KRT_WINDOW);
+		for (calls = 0; calls < 3000; calls++)
+			tw_call(&w, 1, 1, NULL, 0);
+		lead((round * 2 + 2) % 3 * KRT_WINDOW);
+		for (; calls < 6000; calls++)
+			tw_call(&w, 1, 1, NULL, 0);
+	}
+	cr_assert_eq(bad, 0);
+	snprintf(path, sizeof(path), "%s/%s.1", dir, w.name);
+	cr_assert_eq(stat(path, &st), 0);
+	cr_assert_leq(st.st_size, 3 * KRT_WINDOW);
+	krt_reader_close(reader);
+	/* nobody can begin in the middle */
+	open_reader(false);
+	cr_assert_lt(krt_proc_next(proc, &rec, &len, &lane), 0);
+	cr_assert(strstr(krt_proc_error(proc), "was read before"), "%s", krt_proc_error(proc));
+	krt_reader_close(reader);
+	tw_close(&w);
+}
+
+Test(reader, a_window_that_leads_nowhere)
+{
+	static const uint64_t at[] = {8, KRT_WINDOW + 8, UINT64_MAX - KRT_WINDOW + 1, INT64_MAX};
+	const struct krt_rec *rec;
+	unsigned lane;
+	size_t len;
+
+	for (unsigned i = 0; i < sizeof(at) / sizeof(*at); i++) {
+		tw_open(&w, dir, 4711, i + 1);
+		tw_call(&w, 1, 1, NULL, 0);
+		lead(at[i]);
+		w.shift[1] = 0;
+		tw_call(&w, 1, 1, NULL, 0);
+		tw_exit(&w, 0);
+		open_reader(false);
+		cr_assert_eq(next_t1(), 2);
+		cr_assert_lt(krt_proc_next(proc, &rec, &len, &lane), 0);
+		cr_assert(strstr(krt_proc_error(proc), "leads nowhere"), "%s",
+			  krt_proc_error(proc));
+		krt_reader_close(reader);
+		tw_close(&w);
+		tw_remove(dir);
+		cr_assert_eq(mkdir(dir, 0700), 0);
+	}
 }
 
 Test(reader, a_process_that_appears_later)

@@ -24,6 +24,7 @@ struct tw {
 	struct krt_proc *h; /* the header, mapped */
 	int fd[64];
 	uint64_t pos[64];   /* written, maybe not published */
+	uint64_t shift[64]; /* to where that lies in the file */
 };
 
 #define TW_CHECK(x) do { if (!(x)) { perror(#x); abort(); } } while (0)
@@ -77,7 +78,7 @@ static inline void tw_raw(struct tw *w, unsigned lane, const void *data, size_t 
 		if (lane >= w->h->lanes)
 			w->h->lanes = lane + 1;
 	}
-	TW_CHECK(pwrite(w->fd[lane], data, n, (off_t)w->pos[lane]) == (ssize_t)n);
+	TW_CHECK(pwrite(w->fd[lane], data, n, (off_t)(w->pos[lane] + w->shift[lane])) == (ssize_t)n);
 	w->pos[lane] += n;
 }
 
