@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # --- GPU: built here, run where there is a card (testcases/gpu/run.sh) ---
-ALL += $(O)/testcases/gpu-bench $(O)/testcases/gpu-peers $(O)/testcases/gpu-unload $(O)/testcases/gpu-graph_answers
+ALL += $(O)/testcases/gpu-peers $(O)/testcases/gpu-unload $(O)/testcases/gpu-graph_answers
 $(O)/testcases/gpu-%: testcases/gpu/%.c interposer/cuabi.h $(O)/sim/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
@@ -657,19 +657,15 @@ $(O)/bench/flow: testcases/bench/bench_flow.c $(O)/libkrtcore.a
 bench-flow: $(O)/bench/flow
 	$(Q)$< testcases/kernels
 
-# --- cost of recording a graph launch: make bench-graph ---
-.PHONY: bench-graph
-$(O)/bench/graph: testcases/bench/bench_graph.c testcases/common/prog.h $(O)/sim/libcuda.so.1
+# --- what krtsan costs: make bench; on a card testcases/gpu/bench ---
+ALL += $(O)/bench/calls
+$(O)/bench/calls: testcases/bench/bench_calls.c interposer/cuabi.h $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -Itestcases/common $(CFLAGS_ALL) $(CFLAGS) -o $@ $< -L$(O)/sim -l:libcuda.so.1 -lpthread
-bench-graph: $(O)/bench/graph $(O)/inter/graphs_dump $(O)/libkrtsan.so
-	$(Q)testcases/bench/graph_launch.sh $(O)
-
-# --- cost on the simulated driver, as ratios ---
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -o $@ $< -L$(O)/sim -l:libcuda.so.1
 .PHONY: bench
 bench: all
-	$(Q)O='$(O)' testcases/bench/cost.sh --sim --rounds=5 "ns per call" $(O)/testcases/gpu-bench 500 40
+	$(Q)testcases/bench/suite.py --build=$(O) $(if $(WRITE),--write)
 
 # --- schema: reports against the schemas of their formats -----------------------
 # The schemas of others and a validator come from npm, by make deps.

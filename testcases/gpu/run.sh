@@ -5,9 +5,9 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [libraries] [bench] [torchbench] [fix] [stacks]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [libraries] [bench] [fix]
 #
-# Needs build/ (make), nvcc for `race`, PyTorch for `torch` and `torchbench`.
+# Needs build/ (make), nvcc for `race`, PyTorch for `torch` and for some rows of `bench`.
 # Logs go to $OUT (default: a temporary folder).
 set -u
 cd "$(dirname "$0")/../.."
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels libraries bench torchbench fix stacks}
+what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels libraries bench fix}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -167,21 +167,12 @@ libraries)
 	OUT=$OUT/libraries testcases/gpu/libraries.sh; want $? 0 "library calls" ""
 	;;
 bench)
-	"$B/testcases/gpu-bench" >/dev/null # clocks up
-	testcases/bench/cost.sh --rounds=6 "ns per call" "$B/testcases/gpu-bench" 500 20
-	testcases/bench/graph_launch.sh --gpu "$B" 100
-	want $? 0 "launch of many nodes" ""
+	testcases/gpu/bench
+	want $? 0 "cost" ""
 	;;
 fix)
 	OUT=$OUT testcases/gpu/fix.sh
 	want $? 0 "PyTorch's fixes, pasted in" ""
-	;;
-stacks)
-	testcases/gpu/stacks_cost.sh
-	want $? 0 "cost of stacks" ""
-	;;
-torchbench)
-	testcases/bench/cost.sh --rounds=3 "us per step" python3 testcases/gpu/train.py 150 bench
 	;;
 esac
 done

@@ -6,11 +6,9 @@ weights) must be equal to the last bit with and without krtsan."""
 import os
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 import sys
-import time
 import torch
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 20
-bench = "bench" in sys.argv
 torch.manual_seed(7)
 torch.use_deterministic_algorithms(True)
 dev = torch.device("cuda")
@@ -39,15 +37,12 @@ def batch():
 ema = [p.detach().clone() for p in model.parameters()]
 losses = []
 ready = batch()
-times = []
 for step in range(steps):
-    begin = time.perf_counter()
     x, y, dx, dy = ready
     main.wait_stream(copy)
     dx.record_stream(main)
     dy.record_stream(main)
-    if not bench:
-        ready = batch()
+    ready = batch()
     out = model(dx)
     loss = loss_fn(out, dy)
     opt.zero_grad(set_to_none=True)
@@ -59,22 +54,8 @@ for step in range(steps):
             e.lerp_(p.detach(), 0.01)
     main.wait_stream(side)
     losses.append(loss.detach())
-    if bench:
-        times.append(time.perf_counter() - begin)
 torch.cuda.synchronize()
-if bench:
-    for block in range(3):
-        begin = time.perf_counter()
-        for step in range(steps):
-            out = model(dx)
-            loss = loss_fn(out, dy)
-            opt.zero_grad(set_to_none=True)
-            loss.backward()
-            opt.step()
-        torch.cuda.synchronize()
-        print("torch_step_us %.2f" % ((time.perf_counter() - begin) / steps * 1e6))
-else:
-    sums = [torch.stack([t.double().sum() for t in ts]).sum() for ts in (list(model.parameters()), ema)]
-    for i, l in enumerate(torch.stack(losses).tolist()):
-        print(i, l.hex())
-    print("weights", *(s.hex() for s in torch.stack(sums).tolist()))
+sums = [torch.stack([t.double().sum() for t in ts]).sum() for ts in (list(model.parameters()), ema)]
+for i, l in enumerate(torch.stack(losses).tolist()):
+    print(i, l.hex())
+print("weights", *(s.hex() for s in torch.stack(sums).tolist()))
