@@ -36,6 +36,8 @@ enum krt_access_kind {
 enum krt_knowledge {
 	KRT_KNOW_API,	     /* an argument of the call */
 	KRT_KNOW_ANNOTATION, /* krtsan_access() */
+	KRT_KNOW_GUARD,	     /* host=guard: the CPU met a guarded page, or gave the bytes to the C library */
+	KRT_KNOW_CHECKSUM,   /* host=checksum: the bytes have changed */
 	KRT_KNOW_KERNELS_FILE,
 	KRT_KNOW_LIBRARY, /* an argument of a library's call, of which the launch is a part */
 	KRT_KNOW_PTX,	  /* computed from the kernel's PTX for this launch */

@@ -562,9 +562,9 @@ struct krt_graph_touch {
 };
 void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint64_t from,
 		    uint64_t end);
-/* The CPU reads or writes. */
+/* The CPU reads or writes; only: the launch that it is told of, 0: any. */
 void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-			 uint64_t from, uint64_t end, bool write);
+			 uint64_t from, uint64_t end, bool write, uint64_t only);
 /* Memory ends (heap: a range of the program's heap), judged against launches before it does. */
 void krt_graph_free(struct krt_engine *e, struct krt_op_info *op, struct krt_stream_info *s,
 		    struct krt_mem *mem, enum krt_rule_id rule);
@@ -709,6 +709,8 @@ void krt_find(struct krt_engine *e, const struct krt_facts *facts, const struct 
 	      uint32_t alloc_stack);
 /* Where knowledge of an access comes from, as the report says it. */
 const char *krt_know_text(unsigned know);
+/* How an access of the host itself is known. */
+enum krt_knowledge krt_host_know(const struct krt_op_info *op);
 /* FILE:LINE of the kernels file that declares what a launch of k does; NULL: none does. */
 #define KRT_PLACE 320
 const char *krt_declared_at(const struct krt_kernel_info *k, unsigned know, char buf[KRT_PLACE]);

@@ -1141,7 +1141,7 @@ void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 
 /* The CPU: with copies; with kernels only where memory is managed, see touch.c. */
 void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem,
-			 uint64_t from, uint64_t end, bool write)
+			 uint64_t from, uint64_t end, bool write, uint64_t only)
 {
 	unsigned kind = write ? KRT_ACC_WRITE : KRT_ACC_READ;
 
@@ -1150,7 +1150,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 		struct krt_pair p = {
 			.rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
 
-		if (!g || !krt_unordered(e, f->flight, NULL, &p.view))
+		if (!g || (only && f->flight->seq != only) || !krt_unordered(e, f->flight, NULL, &p.view))
 			continue;
 		for (unsigned list = 0; list < KRT_FLISTS; list++) {
 			int c = g->count[list] ? krt_how_conflict((struct krt_how){.kind = kind},
@@ -1171,8 +1171,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 			p.prev = f->flight;
 			p.cur_what = krt_what_of(kind);
 			p.prev_what = krt_what_of(kind_of(list));
-			p.cur_know = krt_api[op->api].cls == KRT_CLASS_NOTE ? KRT_KNOW_ANNOTATION
-									   : KRT_KNOW_API;
+			p.cur_know = krt_host_know(op);
 			p.prev_know = s->know;
 			p.prev_sure = krt_flist_how(list).sure;
 			p.mem = mem;

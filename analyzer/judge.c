@@ -119,6 +119,20 @@ void krt_pair_add(struct krt_engine *e, const struct krt_pair *p)
 
 /* --- names ------------------------------------------------------------------------ */
 
+/* An access of the CPU: noted, found by itself, or what the C library was asked to do. */
+static const char *host_text(unsigned api, const char *noted)
+{
+	switch (api) {
+	case KRT_API_cpu_read:
+		return "CPU read";
+	case KRT_API_cpu_write:
+		return "CPU write";
+	case KRT_API_cpu_changed:
+		return "CPU write, seen by its effect at";
+	}
+	return krt_api[api].cls == KRT_CLASS_LIBC ? krt_api[api].base : noted;
+}
+
 /* The call's name; notes may come from a feed: what they mean. */
 const char *krt_api_text(unsigned api)
 {
@@ -126,9 +140,9 @@ const char *krt_api_text(unsigned api)
 		return "?";
 	switch (krt_api[api].op) {
 	case KRT_OP_NOTE_HOST_READ:
-		return "host read";
+		return host_text(api, "host read");
 	case KRT_OP_NOTE_HOST_WRITE:
-		return "host write";
+		return host_text(api, "host write");
 	case KRT_OP_HOSTFN_ENTER:
 		return "host function runs";
 	case KRT_OP_NOTE_ORDER_RELEASE:
@@ -160,6 +174,17 @@ static const char *op_api(const struct krt_engine *e, const struct krt_op_info *
 	return krt_api_text(op->api);
 }
 
+enum krt_knowledge krt_host_know(const struct krt_op_info *op)
+{
+	if (krt_api[op->api].cls == KRT_CLASS_NOTE)
+		return KRT_KNOW_ANNOTATION;
+	if (op->api == KRT_API_cpu_changed)
+		return KRT_KNOW_CHECKSUM;
+	return krt_api[op->api].op == KRT_OP_NOTE_HOST_READ || krt_api[op->api].op == KRT_OP_NOTE_HOST_WRITE
+		       ? KRT_KNOW_GUARD
+		       : KRT_KNOW_API;
+}
+
 const char *krt_know_text(unsigned know)
 {
 	switch ((enum krt_knowledge)know) {
@@ -167,6 +192,10 @@ const char *krt_know_text(unsigned know)
 		return "api";
 	case KRT_KNOW_ANNOTATION:
 		return krt_tier_text(KRT_TIER_ANNOTATION);
+	case KRT_KNOW_GUARD:
+		return "guard";
+	case KRT_KNOW_CHECKSUM:
+		return "checksum";
 	case KRT_KNOW_KERNELS_FILE:
 		return krt_tier_text(KRT_TIER_KERNELS_FILE);
 	case KRT_KNOW_LIBRARY:

@@ -99,6 +99,7 @@ struct meeting {
 	struct krt_stream_info *stream;
 	unsigned kind;
 	uint16_t pattern;   /* gaps in what is new */
+	uint64_t only;	    /* host accesses: the one operation that they are told of, 0: any */
 	uint64_t from, end; /* its keys */
 };
 
@@ -946,6 +947,8 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 	struct meeting *m = user;
 	struct krt_pair p = {.rule = m->rule, .confidence = KRT_CERTAIN};
 
+	if (m->only && prev->op->seq != m->only)
+		return;
 	/* A kernel and the CPU may well talk to each other through mapped memory. */
 	if (prev->op->class == KRT_OPC_KERNEL && m->mem->kind != KRT_MEM_MANAGED)
 		return;
@@ -963,7 +966,7 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 	p.prev_sure = prev->sure;
 	p.cur_what = krt_what_of(m->kind);
 	p.prev_what = krt_what_of(prev->kind);
-	p.cur_know = krt_api[m->op->api].cls == KRT_CLASS_NOTE ? KRT_KNOW_ANNOTATION : KRT_KNOW_API;
+	p.cur_know = krt_host_know(m->op);
 	p.prev_know = prev->know;
 	p.prev_item = prev->item;
 	p.mem = m->mem;
@@ -977,6 +980,7 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 {
 	struct meeting m = {.e = e,
 			    .kind = write ? KRT_ACC_WRITE : KRT_ACC_READ,
+			    .only = c->token,
 			    .rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
 
@@ -998,14 +1002,14 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 				     krt_mem_key(m.mem, to), m.kind, meet_host, &m);
 		if (m.mem->space->past.tree.count) {
 			struct krt_reuse r = {
-				.op = m.op, .kind = m.kind, .know = KRT_KNOW_ANNOTATION};
+				.op = m.op, .kind = m.kind, .know = krt_host_know(m.op)};
 
 			krt_reuse_touch(e, &r, m.mem, krt_mem_key(m.mem, addr),
 					krt_mem_key(m.mem, to));
 		}
 		if (m.mem->space->graphs)
 			krt_graph_meet_host(e, m.op, m.mem, krt_mem_key(m.mem, addr),
-					    krt_mem_key(m.mem, to), write);
+					    krt_mem_key(m.mem, to), write, m.only);
 		addr = to;
 	}
 	krt_op_unref(&e->heap, m.op);
