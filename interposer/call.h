@@ -50,9 +50,21 @@ void *krt_call_blob(struct krt_call *call, unsigned arg, unsigned kind, size_t l
 /* len more bytes, a multiple of 8, at the end of the record, which may move; NULL: the record is lost. */
 void *krt_call_more(struct krt_call *call, size_t len);
 
-/* ---- launch.c ---- */
+/* ---- operand.c ---- */
 /* After success: tells the heap filter which host memory the operation uses, or that it waited for some. */
 void krt_operands(const struct krt_call *call);
+/* One side of a copy or set that lies in memory: [base, base + len), gaps between rows included. */
+enum krt_operand_how {
+	KRT_OPERAND_WRITTEN = 1 << 0, /* else read */
+	KRT_OPERAND_DEVICE = 1 << 1,  /* the call takes it for a device address */
+	KRT_OPERAND_TAKEN = 1 << 2,   /* the source was read before the call returned */
+};
+typedef void krt_operand_fn(void *user, uint64_t base, uint64_t len, unsigned how);
+void krt_host_operands(const struct krt_call *call, krt_operand_fn *fn, void *user);
+/* krt_stream_key of the stream among its arguments; of the default stream where there is none. */
+uint64_t krt_call_stream_key(const struct krt_call *call);
+
+/* ---- launch.c ---- */
 /* The parameters of one kernel, as blobs. */
 void krt_launch_params(struct krt_call *call, uint64_t func, uint64_t params, uint64_t extra,
 		       unsigned params_arg, unsigned extra_arg);
