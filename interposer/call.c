@@ -16,6 +16,7 @@
 #include "call.h"
 #include "graphs.h"
 #include "heap.h"
+#include "host.h"
 #include "images.h"
 #include "lane.h"
 #include "layouts.h"
@@ -520,6 +521,8 @@ bool krt_call_begin(struct krt_call *c, unsigned api, uint64_t *args)
 		krt_timing_begin(t->lane, c->rec->t0);
 		c->timed = true;
 	}
+	if (krt_host_on())
+		krt_flight_before(c);
 	c->start_ns = krt_opt.times ? krt_clock_ns() : 0;
 	c->heap_mark = krt_heap_mark();
 	if (c->rec && !c->rec->t0)
@@ -640,7 +643,13 @@ int krt_call_end(struct krt_call *c, int result)
 
 		krt_graphs_after(c, p->graph, call_stream(p, c->args, &stream) ? stream : KRT_NO_STREAM, result);
 	}
-	publish(c);
+	if (krt_host_on()) {
+		krt_flight_after(c, result);
+		publish(c);
+		krt_flight_pages();
+	} else {
+		publish(c);
+	}
 	tls->busy = false;
 	tls->frame = NULL;
 	errno = saved;
@@ -676,7 +685,13 @@ static bool record_alone(unsigned api, uint64_t *args, bool quiet)
 			if (krt_opt.times)
 				c.rec->start_ns = krt_clock_ns() - krt_clock_base;
 		}
-		publish(&c);
+		if (krt_host_on() && krt_api[api].arg[0].role == KRT_ROLE_TOKEN && krt_api[api].argc == 2) {
+			krt_flight_note(&c);
+			publish(&c);
+			krt_flight_pages();
+		} else {
+			publish(&c);
+		}
 	}
 	tls->busy = false;
 	tls->frame = NULL;
@@ -685,6 +700,11 @@ static bool record_alone(unsigned api, uint64_t *args, bool quiet)
 }
 
 bool krt_record_inside(unsigned api, uint64_t *args)
+{
+	return record_alone(api, args, true);
+}
+
+bool krt_record_quiet(unsigned api, uint64_t *args)
 {
 	return record_alone(api, args, true);
 }

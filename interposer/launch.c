@@ -6,6 +6,7 @@
  * function: kernelParams[i] is never read with a guessed one.  No locking.
  */
 #include "call.h"
+#include "host.h"
 #include "lane.h"
 #include "objects.h"
 
@@ -90,6 +91,8 @@ void krt_launch_params(struct krt_call *c, uint64_t func, uint64_t params, uint6
 	if (!p)
 		return;
 	krt_kernel_args_copy(&a, p);
+	if (krt_host_on())
+		krt_flight_words(p + 1, size);
 	bytes = (char *)(p + 1);
 	if (size < 32 || size > KRT_PARAMS_SHARE_MAX)
 		return;

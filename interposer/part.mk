@@ -7,6 +7,8 @@
 INTER_COMMON := api.c util.c next.c elf_object.c resolve.c wrap.c library_table.c library_find.c library_wrap.c dlsym.S
 INTER_NOP_SRC := $(INTER_COMMON) nop.c
 INTER_SRC := $(INTER_COMMON) $(filter-out $(INTER_COMMON) nop.c,$(notdir $(wildcard interposer/*.c)))
+# The engine's ordering module runs in the program, too (flight.c).
+INTER_SRC += order.c semantics.c
 INTER_OBJ := $(addprefix $(O)/interposer/,$(addsuffix .o,$(INTER_SRC)))
 INTER_NOP_OBJ := $(addprefix $(O)/interposer-nop/,$(addsuffix .o,$(INTER_NOP_SRC)))
 INTER_CFLAGS = -D_GNU_SOURCE -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
@@ -20,6 +22,11 @@ ALL += $(O)/libkrtsan.so $(O)/libkrtsan-nop.so
 
 $(O)/interposer/%.o: interposer/%
 	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(INTER_CFLAGS) $(INTER_PLAIN) -MMD -MP -c -o $@ $<
+
+$(O)/interposer/%.o: analyzer/%
+	$(call msg,CC,$< (library))
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(INTER_CFLAGS) $(INTER_PLAIN) -MMD -MP -c -o $@ $<
 

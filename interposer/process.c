@@ -21,9 +21,8 @@
 #include "../interposer/heap.h"
 #include "call.h"
 #include "graphs.h"
+#include "host.h"
 #include "images.h"
-#include "images.h"
-#include "heap.h"
 #include "modules.h"
 #include "next.h"
 #include "objects.h"
@@ -323,6 +322,7 @@ static bool attach(unsigned trouble)
 	if (tried) { /* a fork child on its own */
 		krt_modules_forked();
 		krt_heap_forked();
+		krt_host_forked();
 	}
 	if (!tried) {
 		krt_options_init(&krt_opt);
@@ -366,6 +366,7 @@ static bool attach(unsigned trouble)
 	if (krt_session++) { /* forked from a process that recorded */
 		krt_modules_forked();
 		krt_heap_forked();
+		krt_host_forked();
 	}
 	krt_record_publish();
 	return true;
@@ -396,6 +397,7 @@ void krt_attach(unsigned trouble)
 			before);
 	}
 	krt_objects_driver();
+	krt_host_open();
 	krt_timing_open();
 	krt_modules_refresh();
 	krt_lock(&krt_wipe.w.names);

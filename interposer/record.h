@@ -65,6 +65,26 @@ enum krt_trouble {
 	KRT_TROUBLE_SPACE = 1 << 6,     /* with DROPPED or MEMORY: the disk of the session folder is full */
 };
 
+/*
+ * host=: bytes of host memory that operations were using while the CPU could get at
+ * them, operation by operation; why some of them were not watched.
+ */
+#define KRT_HOST_ACCOUNTS(X)                                                       \
+	X(WATCHED, "watched")                                                      \
+	X(SHARED, "share a page with other memory of the program")                 \
+	X(UNPROTECTED, "lie in pages that cannot be protected")                    \
+	X(KERNEL, "were handed to the kernel in a way that is not followed")       \
+	X(DRIVER, "were touched by the driver itself")                             \
+	X(KEPT, "were read by a part of krtsan or a signal handler inside it")     \
+	X(EARLIER, "could still be written by earlier work when the upload began") \
+	X(ROOM, "were too many to keep in mind")
+enum krt_host_account {
+#define X(name, text) KRT_ACCOUNT_##name,
+	KRT_HOST_ACCOUNTS(X)
+#undef X
+	KRT_NR_ACCOUNTS
+};
+
 struct krt_slot {           /* one lane; 64 bytes */
 	uint64_t commit;    /* published end, bytes from the start of the lane's file */
 	uint64_t pending;   /* lower bound of the ticket being taken, 0 when idle */
@@ -93,6 +113,7 @@ struct krt_proc {
 	uint64_t stalled_ns;     /* time calls waited for the reader */
 	int32_t reader;          /* pid of the live reader, 0: none */
 	uint32_t parent_records; /* an ancestor answers for this process's exit code */
+	uint64_t host[KRT_NR_ACCOUNTS]; /* bytes */
 	char exe[512];
 	char options[1024];      /* effective KRTSAN_OPTIONS */
 	struct krt_slot slot[KRT_LANES];

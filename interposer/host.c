@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU's own accesses: beginning, end, lock and account (host.h). */
+#include "host.h"
+#include "lane.h"
+
+_Atomic uint32_t krt_host_mode = KRT_HOST_api;
+
+static struct krt_ownlock lock;
+static __thread char self __attribute__((tls_model("initial-exec")));
+
+bool krt_host_lock(void)
+{
+	return krt_ownlock_take(&lock, &self);
+}
+
+void krt_host_unlock(void)
+{
+	krt_ownlock_drop(&lock);
+}
+
+void krt_host_account(enum krt_host_account which, uint64_t bytes)
+{
+	if (bytes && krt_proc)
+		__atomic_fetch_add(&krt_proc->host[which], bytes, __ATOMIC_RELAXED);
+}
+
+bool krt_host_open(void)
+{
+	uint32_t mode = (uint32_t)krt_opt.host;
+
+	if (mode == KRT_HOST_api)
+		return true;
+	if (!krt_flight_open() || (mode == KRT_HOST_guard && !krt_fault_open())) {
+		krt_trouble(KRT_TROUBLE_MEMORY);
+		return false;
+	}
+	atomic_store(&krt_host_mode, mode);
+	return true;
+}
+
+void krt_host_close(void)
+{
+	if (atomic_exchange(&krt_host_mode, KRT_HOST_api) == KRT_HOST_guard && krt_host_lock()) {
+		krt_guard_drop(0, UINT64_MAX);
+		krt_host_unlock();
+	}
+}
+
+/* Protected pages are protected in the child, too: fault.c opens those that it meets. */
+void krt_host_forked(void)
+{
+	atomic_store(&krt_host_mode, KRT_HOST_api);
+	atomic_store(&lock.owner, 0);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Pinned, registered and managed memory of the process, by address: which pages
+ * hold bytes of one allocation and of nothing else.
+ *
+ * The driver gives pinned and managed memory whole pages as far as no other of its
+ * allocations lies in them; around registered memory there may be anything.  Under
+ * krt_host_lock.
+ */
+#include "host.h"
+
+
+#define RANGES_MIN 1024
+#define PAGE       4096ull
+
+static struct krt_host_range *range; /* ascending, disjoint */
+static unsigned nranges, room, managed;
+
+static unsigned place(uint64_t addr)
+{
+	unsigned lo = 0, hi = nranges;
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (range[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct krt_host_range *krt_host_from(uint64_t addr)
+{
+	unsigned i = place(addr);
+
+	return i < nranges ? &range[i] : NULL;
+}
+
+bool krt_host_any_managed(void)
+{
+	return managed != 0;
+}
+
+static bool grow(void)
+{
+	unsigned n = room ? room * 2 : RANGES_MIN;
+	struct krt_host_range *p = krt_map(n * sizeof *p);
+
+	if (!p)
+		return false;
+	if (range) {
+		__builtin_memcpy(p, range, nranges * sizeof *p);
+		krt_unmap(range, room * sizeof *p);
+	}
+	range = p;
+	room = n;
+	return true;
+}
+
+static void take_out(unsigned i)
+{
+	managed -= range[i].kind == KRT_HOST_MANAGED;
+	__builtin_memmove(&range[i], &range[i + 1], (--nranges - i) * sizeof *range);
+}
+
+void krt_host_born(uint64_t base, uint64_t len, enum krt_host_kind kind)
+{
+	unsigned i = place(base);
+
+	if (!base || !len || base + len < base)
+		return;
+	while (i < nranges && range[i].base < base + len) /* its end was not seen */
+		take_out(i);
+	if (nranges == room && !grow()) {
+		krt_host_account(KRT_ACCOUNT_ROOM, len);
+		return;
+	}
+	__builtin_memmove(&range[i + 1], &range[i], (nranges++ - i) * sizeof *range);
+	range[i] = (struct krt_host_range){ .base = base, .end = base + len, .kind = (uint8_t)kind };
+	managed += kind == KRT_HOST_MANAGED;
+}
+
+void krt_host_gone(uint64_t base)
+{
+	unsigned i = place(base);
+
+	if (i < nranges && range[i].base == base)
+		take_out(i);
+}
+
+void krt_host_pages(const struct krt_host_range *r, uint64_t *lo, uint64_t *hi)
+{
+	unsigned i = (unsigned)(r - range);
+	uint64_t first = *lo & ~(PAGE - 1), last = (*hi + PAGE - 1) & ~(PAGE - 1);
+	bool own = r->kind != KRT_HOST_REGISTERED;
+
+	if (first < *lo && (!own || *lo > r->base || (i && range[i - 1].end > first)))
+		first += PAGE;
+	if (last > *hi && (!own || *hi < r->end || (i + 1 < nranges && range[i + 1].base < last)))
+		last -= PAGE;
+	*lo = first;
+	*hi = last > first ? last : first;
+}
