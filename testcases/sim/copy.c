@@ -276,8 +276,8 @@ static CUresult one(bool pt, bool async, CUstream h, struct box *b, bool ddev, b
 	if (async)
 		wait = (dh && sh) || (b->dplace == PAGEABLE && !sim_opt.documented);
 	else
-		wait = dh || (b->splace == PINNED && !(managed && sim_opt.documented)) ||
-		       (managed && !sim_opt.documented) || sync_memops(st, b);
+		wait = dh || b->splace == PINNED || ((managed || sh) && !sim_opt.documented) ||
+		       sync_memops(st, b);
 	op_get(op);
 	op_submit(op, st);
 	if (wait)

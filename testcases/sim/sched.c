@@ -21,9 +21,13 @@
  *
  * One worker thread executes; it holds sim_mutex while it does, and offers it to
  * callers between turns.
+ *
+ * Or the program itself says who runs next (schedule.h): then operations run whole, in the
+ * thread that asked, and the worker rests.
  */
 #include "sim.h"
 #include "activity.h"
+#include "schedule.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -511,6 +515,70 @@ static void turn(struct op *op)
 	op_put(op);
 }
 
+/* ---- schedules that the program chooses ---- */
+
+static sim_choice *choose;
+
+SIM_EXPORT void sim_schedule_by(sim_choice *c)
+{
+	pthread_mutex_lock(&sim_mutex);
+	choose = c;
+	pthread_mutex_unlock(&sim_mutex);
+}
+
+static bool may_run(const struct op *op)
+{
+	for (unsigned i = 0; i < op->ndep; i++)
+		if (!op->dep[i]->done)
+			return false;
+	return !op->blocked;
+}
+
+static bool is_mark(const struct op *op)
+{
+	return op->kind == OP_RECORD || op->kind == OP_WAIT || op->kind == OP_MARK;
+}
+
+/* To its end, unless it waits. */
+static void run_whole(struct op *op)
+{
+	op_get(op);
+	do
+		turn(op);
+	while (!op->done && op->yielded && may_run(op));
+	for (struct op *o = head; any_blocked && op->done && o; o = o->next)
+		o->blocked = false;
+	op_put(op);
+}
+
+/* False: the program goes on.  must: it waits, something has to run. */
+static bool run_chosen(bool must)
+{
+	struct sim_ready ready[SIM_READY_MAX] = {0};
+	struct op *ops[SIM_READY_MAX];
+	unsigned n = 0;
+	int at;
+
+	for (struct op *o = head; o && n < SIM_READY_MAX; o = o->next)
+		if (may_run(o)) {
+			ops[n] = o;
+			ready[n++] = (struct sim_ready){o->call, is_mark(o)};
+		}
+	at = choose(ready, n, must);
+	if (at < 0 || (unsigned)at >= n)
+		return false;
+	run_whole(ops[at]);
+	return true;
+}
+
+SIM_EXPORT void sim_schedule(void)
+{
+	pthread_mutex_lock(&sim_mutex);
+	while (choose && run_chosen(false))
+		;
+	pthread_mutex_unlock(&sim_mutex);
+}
+
 static bool overlap(const struct op *x, const struct op *y)
 {
 	for (unsigned i = 0; i < x->nrng; i++)
@@ -859,7 +927,7 @@ static void *worker(void *arg)
 		waited = anyone_waits();
 		if (!waited && !drain) {
 			vain = 0;
-			if (!sim_pending) {
+			if (!sim_pending || choose) {
 				pthread_cond_wait(&work_cv, &sim_mutex);
 			} else {
 				timed_wait(&work_cv, 4000000);
@@ -943,6 +1011,12 @@ static void wait_in(struct waiter *w)
 {
 	struct waiter **p;
 
+	if (choose) {
+		while (w->turns < 0 && !all_done(w))
+			if (!run_chosen(true))
+				timed_wait(&done_cv, 1000000);
+		return;
+	}
 	w->next = NULL;
 	for (p = &waiters; *p; p = &(*p)->next)
 		;

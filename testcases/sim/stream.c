@@ -197,23 +197,13 @@ static CUresult stream_query(bool pt, CUstream h)
 	}
 	c = st->ctx;
 	UNSAFE(c);
-	t = sim_tail(st);
-	if (!t && st->legacy && !sim_opt.documented) {
-		/* As with synchronising it: blocking streams count. */
-		for (struct strm *b = st->ctx->streams; b && !t; b = b->next)
-			if (b->blocking)
-				t = sim_tail(b);
-	}
+	t = sim_tail(st); /* of the legacy stream no more: that was not measured */
 	if (!t)
 		LEAVE(c->error);
 	op_get(t);
 	sim_query_pending(t);
 	done = t->done;
 	op_put(t);
-	/* Another blocking stream may be unfinished still. */
-	if (done && st == c->legacy && !sim_opt.documented)
-		for (struct strm *b = c->streams; b && done; b = b->next)
-			done = !b->blocking || !sim_tail(b);
 	LEAVE(c->error ? c->error : done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }
 BOTH(cuStreamQuery, _ptsz, (CUstream s), stream_query(pt, s))
@@ -418,6 +408,8 @@ static CUresult wait_event(bool pt, CUstream s, CUevent h, unsigned flags)
 	r = cap_wait(e, st, flags, &done);
 	if (done)
 		LEAVE(r);
+	if (!e->rec) /* nothing happens: no operation of the stream that others would wait for */
+		LEAVE(CUDA_SUCCESS);
 	op = mark(st->ctx, OP_WAIT);
 	if (!op)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);

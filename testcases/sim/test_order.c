@@ -178,17 +178,29 @@ static void block_copies(void)
 	CU(cuStreamQuery(nb));
 	gate(nb);
 	CHECK(!WAITS(nb, cuMemcpyDtoHAsync(pin, d, 4096, nb)));
+	CU(cuMemcpyHtoD(d, small, sizeof small));
+	CU(cuStreamQuery(NULL));
 }
 
 static void doc_copies(void)
 {
 	static char small[64];
-	CUdeviceptr d;
+	CUdeviceptr d, m;
 	CUstream bl;
+	void *pin;
 
 	test_ctx(0);
 	CU(cuStreamCreate(&bl, 0));
 	CU(cuMemAlloc(&d, 4096));
+	CU(cuMemAllocManaged(&m, 4096, CU_MEM_ATTACH_GLOBAL));
+	CU(cuMemHostAlloc(&pin, 4096, 0));
+	CU(cuMemcpyHtoD(d, small, sizeof small));
+	FAILS(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL));
+	CU(cuStreamSynchronize(NULL));
+	CU(cuMemcpyHtoD(m, pin, 4096));
+	CU(cuStreamQuery(NULL));
+	CU(cuMemcpyHtoD(m, small, sizeof small));
+	FAILS(CUDA_ERROR_NOT_READY, cuStreamQuery(NULL));
 	gate(bl);
 	CHECK(!WAITS(bl, cuStreamSynchronize(NULL)));
 	gate(bl);
@@ -705,6 +717,26 @@ static void per_thread(void)
 	CHECK(word(d) == 2);
 }
 
+/* It is no operation: nothing of the legacy stream that others wait for. */
+static void wait_unrecorded(void)
+{
+	CUstream a, b;
+	CUevent e;
+
+	test_ctx(0);
+	CU(cuStreamCreate(&a, 0));
+	CU(cuStreamCreate(&b, 0));
+	CU(cuEventCreate(&e, 0));
+	gate(a);
+	CU(cuStreamWaitEvent(NULL, e, 0));
+	CHECK(!WAITS(a, cuStreamSynchronize(b)));
+	CU(cuEventRecord(e, b));
+	gate(a);
+	CU(cuStreamWaitEvent(NULL, e, 0));
+	CU(cuEventRecord(e, b));
+	CHECK(WAITS(a, cuStreamSynchronize(b)));
+}
+
 static void trace_body(void)
 {
 	adversary_body();
@@ -762,6 +794,7 @@ static const struct test tests[] = {
 	{"deep-queue", deep_queue, NULL},
 	{"host-races", host_races, NULL},
 	{"events", events, NULL},
+	{"wait-unrecorded", wait_unrecorded, NULL},
 	{"elapsed", elapsed, NULL},
 	{"queries", queries, NULL},
 	{"idle", idle, NULL},
