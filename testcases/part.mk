@@ -199,6 +199,32 @@ $(O)/oracle/oracle: $(ORACLE_SRC) $(wildcard testcases/oracle/*.h) testcases/uni
 oracle: $(O)/oracle/oracle
 	$(Q)$< replay $(wildcard testcases/oracle/found/*.txt)
 	$(Q)$< $(or $(N),20000) $(or $(SEED),1) $(FEATURES)
+
+# --- every schedule of small programs on the simulated driver, against the engine -----
+# `make schedules N=programs SEED=first [FEATURES=mask]`.
+ORACLE_LIB := $(filter-out testcases/oracle/main.c,$(ORACLE_SRC))
+TESTS += schedules
+.PHONY: schedules
+$(O)/schedules/schedules: $(wildcard testcases/schedules/*.[ch] testcases/oracle/*.h) $(ORACLE_LIB) testcases/unit/rec_build.h \
+		testcases/sim/schedule.h $(O)/libkrtcore.a $(O)/sim/libcuda.so.1
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -o $@ $(filter %.c %.a,$^) $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1 \
+		-Wl,-rpath,'$$ORIGIN/../sim' -l:libstdc++.a -pthread
+schedules: $(O)/schedules/schedules
+	$(Q)$< $(or $(N),2000) $(or $(SEED),1) $(FEATURES)
+
+# --- clean programs without one of their waits: the engine against the judge ----------
+ORACLE_JUDGE := $(filter-out $(addprefix testcases/oracle/,main.c generate.c text.c) $(wildcard testcases/oracle/feed*.c),$(ORACLE_SRC))
+TESTS += drop
+.PHONY: drop
+$(O)/drop/drop: $(wildcard testcases/drop/*.[ch] testcases/oracle/*.h) $(ORACLE_JUDGE) $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -DKRT_ORACLE_RECORDED -I. -Ianalyzer -o $@ $(filter %.c %.a,$^) $(LDFLAGS) \
+		$(IMAGE_LIBS) -l:libstdc++.a
+drop: $(O)/drop/drop $(PROG_CLEAN) $(PROG_TWINS) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+	$(Q)testcases/drop/run.sh $(O)
 # --- end of the brute-force judge -----------------------------------------------------
 
 # --- fuzzing of what programs bring along -------------------------------------------

@@ -30,7 +30,9 @@ bool is_judged(int rule); /* the judge knows it */
 
 /* Its findings go to t->told; t->why, unless empty: one of them makes no sense. */
 void ask_engine(struct trial *t, const struct program *p);
-/* Asks both; t->why tells where they differ. */
+/* Both have been asked; t->why tells where they differ. */
+bool same(struct trial *t, const struct program *p);
+/* Asks both. */
 bool agree(struct trial *t, const struct program *p);
 
 #endif

@@ -1,0 +1,799 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * See convert.h.  Two passes: calls become operations that touch pieces of memory, each an
+ * interval of one buffer; then the ends of all intervals of a buffer make its cells.
+ *
+ * Addresses of no allocation are the program's own memory: intervals that meet are one
+ * buffer.  A buffer, stream or event that begins again gets a slot of its own.
+ */
+#include "convert.h"
+
+#include "interposer/cuabi.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECES_MAX 20000
+#define OWN	   UINT8_MAX /* the program's own memory, until it has a slot */
+
+SLOT struct stream_slot stream_slot[STREAMS];
+SLOT struct buffer_slot buffer_slot[BUFFERS];
+
+struct piece {
+	unsigned op, range;
+	uint8_t buffer;
+	uint64_t lo, hi;
+};
+
+struct table {
+	unsigned n;
+	struct entry {
+		uint64_t handle;
+		unsigned ctx;
+	} e[BUFFERS > STREAMS ? BUFFERS : STREAMS];
+};
+
+static struct {
+	struct converted *c;
+	const struct trace *t;
+	struct piece piece[PIECES_MAX];
+	unsigned pieces;
+	uint64_t ctx[CONTEXTS];
+	int device[CONTEXTS];
+	unsigned contexts;
+	uint64_t thread[KRT_LANES];
+	uint64_t threads[THREADS];
+	unsigned nthreads;
+	uint64_t stream[STREAMS]; /* handle, of live ones; 0: none */
+	unsigned stream_ctx[STREAMS], streams;
+	uint64_t event[CONTEXTS][EVENTS];
+	uint64_t token[EVENTS];
+	unsigned tokens;
+	bool live[BUFFERS];
+	uint64_t size[BUFFERS];
+	unsigned buffers;
+	uint64_t ended[KRT_LANES];
+} w;
+
+static void lacks(const char *what)
+{
+	if (!w.c->lacks[0])
+		snprintf(w.c->lacks, sizeof(w.c->lacks), "%s", what);
+}
+
+/* --- things ----------------------------------------------------------------------------- */
+
+/* Its device is told by a record of its own, before or after. */
+static unsigned context_of(uint64_t handle)
+{
+	for (unsigned i = 0; i < w.contexts; i++)
+		if (w.ctx[i] == handle)
+			return i;
+	if (w.contexts == CONTEXTS) {
+		lacks("more contexts");
+		return 0;
+	}
+	w.ctx[w.contexts] = handle;
+	w.device[w.contexts] = -1;
+	return w.contexts++;
+}
+
+static void context_record(const struct krt_rec_context *r)
+{
+	unsigned at = context_of(r->ctx);
+
+	w.device[at] = r->device;
+	for (unsigned i = 0; i < w.contexts; i++)
+		if (i != at && w.device[i] == r->device)
+			lacks("contexts of one device");
+}
+
+static unsigned thread_of(unsigned lane)
+{
+	uint64_t serial = w.thread[lane];
+
+	for (unsigned i = 0; i < w.nthreads; i++)
+		if (w.threads[i] == serial)
+			return i;
+	if (w.nthreads == THREADS) {
+		lacks("more threads");
+		return 0;
+	}
+	w.threads[w.nthreads] = serial;
+	return w.nthreads++;
+}
+
+static unsigned new_slot_of_stream(uint64_t handle, unsigned ctx, bool blocking)
+{
+	unsigned s = w.streams == LEGACY_SLOT ? w.streams += 2 : w.streams;
+
+	if (s == STREAMS) {
+		lacks("more streams");
+		return 0;
+	}
+	stream_slot[s] =
+		(struct stream_slot){blocking ? BLOCKING : NON_BLOCKING, "", {handle, handle}};
+	w.stream[s] = handle;
+	w.stream_ctx[s] = ctx;
+	w.streams++;
+	return s;
+}
+
+/* Sets the operation's stream, and the context that it is of. */
+static void on_stream(struct op *o, const struct krt_call *c, uint64_t h)
+{
+	if (h <= 2) {
+		o->stream =
+			h == 2 || (h == 0 && c->api->flags & KRT_F_PT) ? THREAD_SLOT : LEGACY_SLOT;
+		return;
+	}
+	for (unsigned s = 0; s < STREAMS; s++)
+		if (w.stream[s] == h) {
+			o->stream = (uint8_t)s;
+			o->ctx = (uint8_t)w.stream_ctx[s];
+			return;
+		}
+	lacks("streams not seen at birth");
+}
+
+/* Of an event, seen from the operation's context. */
+static uint8_t event_of(const struct op *o, uint64_t handle)
+{
+	for (unsigned x = 0; x < CONTEXTS; x++)
+		for (unsigned i = 0; i < EVENTS; i++)
+			if (w.event[x][i] == handle)
+				return (uint8_t)((x == o->ctx ? 0 : EVENTS) + i);
+	lacks("events not seen at birth");
+	return 0;
+}
+
+static void new_event(unsigned ctx, uint64_t handle)
+{
+	for (unsigned i = 0; i < EVENTS; i++)
+		if (!w.event[ctx][i]) {
+			w.event[ctx][i] = handle;
+			return;
+		}
+	lacks("more events");
+}
+
+static uint8_t token_of(uint64_t token)
+{
+	for (unsigned i = 0; i < w.tokens; i++)
+		if (w.token[i] == token)
+			return (uint8_t)i;
+	if (w.tokens == EVENTS) {
+		lacks("more tokens");
+		return 0;
+	}
+	w.token[w.tokens] = token;
+	return (uint8_t)w.tokens++;
+}
+
+/* --- memory ----------------------------------------------------------------------------- */
+
+static void new_buffer(struct op *o, enum memory kind, uint64_t addr, uint64_t size)
+{
+	if (w.buffers == BUFFERS) {
+		lacks("more buffers");
+		return;
+	}
+	buffer_slot[w.buffers] = (struct buffer_slot){kind, "", addr};
+	w.size[w.buffers] = size;
+	w.live[w.buffers] = true;
+	o->what = OP_ALLOC;
+	o->nranges = 1;
+	o->range[0].buffer = (uint8_t)w.buffers++;
+}
+
+/* Live at the address, or the latest that was; OWN: none. */
+static uint8_t buffer_at(uint64_t addr)
+{
+	uint8_t gone = OWN;
+
+	for (unsigned b = w.buffers; b-- > 0;)
+		if (addr - buffer_slot[b].addr < w.size[b]) {
+			if (w.live[b])
+				return (uint8_t)b;
+			if (gone == OWN)
+				gone = (uint8_t)b;
+		}
+	/* the heap may have it again */
+	if (gone != OWN && buffer_slot[gone].kind == PINNED)
+		return OWN;
+	return gone;
+}
+
+static void end_buffer(struct op *o, enum operation what, uint64_t addr)
+{
+	uint8_t b = buffer_at(addr);
+
+	if (b == OWN || !w.live[b] || buffer_slot[b].addr != addr) {
+		lacks("frees of memory not seen at birth");
+		return;
+	}
+	w.live[b] = false;
+	o->what = what;
+	o->nranges = 1;
+	o->range[0].buffer = b;
+}
+
+static void piece(struct op *o, unsigned range, uint64_t lo, uint64_t len)
+{
+	uint8_t b = buffer_at(lo);
+
+	if (!len)
+		return;
+	if (w.pieces == PIECES_MAX) {
+		lacks("more pieces");
+		return;
+	}
+	if (b != OWN && lo + len > buffer_slot[b].addr + w.size[b])
+		lacks("ranges past their allocation");
+	o->range[range].buffer = b;
+	w.piece[w.pieces++] = (struct piece){(unsigned)(o - w.c->p.op), range, b, lo, lo + len};
+}
+
+static unsigned new_range(struct op *o, bool write)
+{
+	if (o->nranges == RANGES) {
+		lacks("more ranges of a call");
+		return 0;
+	}
+	o->range[o->nranges].write = write;
+	return o->nranges++;
+}
+
+static void touch(struct op *o, bool write, uint64_t addr, uint64_t len)
+{
+	piece(o, new_range(o, write), addr, len);
+}
+
+static void touch_rows(struct op *o, bool write, uint64_t addr, uint64_t width, uint64_t pitch,
+		       uint64_t rows)
+{
+	unsigned r = new_range(o, write);
+
+	if (pitch <= width) {
+		piece(o, r, addr, rows ? (rows - 1) * pitch + width : 0);
+		return;
+	}
+	for (uint64_t i = 0; i < rows && !w.c->lacks[0]; i++)
+		piece(o, r, addr + i * pitch, width);
+}
+
+/* --- calls ------------------------------------------------------------------------------ */
+
+static void copy_2d(struct op *o, const struct krt_call *c)
+{
+	CUDA_MEMCPY2D m;
+
+	if (!krt_has(c, KRT_ROLE_IN_COPY2D) || c->copy.len < sizeof(m)) {
+		lacks("old forms of 2D copies");
+		return;
+	}
+	memcpy(&m, c->copy.data, sizeof(m));
+	if (m.srcMemoryType == CU_MEMORYTYPE_ARRAY || m.dstMemoryType == CU_MEMORYTYPE_ARRAY) {
+		lacks("arrays");
+		return;
+	}
+	touch_rows(o, true,
+		   (m.dstMemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)m.dstHost : m.dstDevice) +
+			   m.dstY * m.dstPitch + m.dstXInBytes,
+		   m.WidthInBytes, m.dstPitch, m.Height);
+	touch_rows(o, false,
+		   (m.srcMemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)m.srcHost : m.srcDevice) +
+			   m.srcY * m.srcPitch + m.srcXInBytes,
+		   m.WidthInBytes, m.srcPitch, m.Height);
+}
+
+static void batch(struct op *o, const struct krt_call *c)
+{
+	uint32_t order;
+
+	if (c->attrs.len != 24 || c->count > RANGES / 2) {
+		lacks("larger batches");
+		return;
+	}
+	memcpy(&order, c->attrs.data, sizeof(order));
+	o->order = (uint8_t)order;
+	for (uint64_t i = 0; i < c->count; i++) {
+		touch(o, true, krt_u64_at(&c->dsts, i), krt_u64_at(&c->sizes, i));
+		touch(o, false, krt_u64_at(&c->srcs, i), krt_u64_at(&c->sizes, i));
+	}
+}
+
+/* What lies within both. */
+static void cut_piece(struct op *o, unsigned r, const struct touched *x, uint64_t lo, uint64_t len)
+{
+	uint64_t hi = lo + len;
+
+	if (x->end) {
+		lo = lo > x->from ? lo : x->from;
+		hi = hi < x->end ? hi : x->end;
+	}
+	if (lo < hi)
+		piece(o, r, lo, hi - lo);
+}
+
+static void kernel_row(struct op *o, unsigned r, const struct touched *x, uint64_t lo)
+{
+	if (!x->stride || x->stride == x->width) {
+		cut_piece(o, r, x, lo, x->len);
+		return;
+	}
+	for (uint64_t at = 0; at < x->len && !w.c->lacks[0]; at += x->stride)
+		cut_piece(o, r, x, lo + at, at + x->width <= x->len ? x->width : x->len - at);
+}
+
+static void kernel(struct op *o, uint64_t ticket)
+{
+	for (size_t i = 0; i < w.t->ntouched; i++) {
+		const struct touched *x = &w.t->touched[i];
+		unsigned r;
+
+		if (x->launch != ticket)
+			continue;
+		if (x->kind == KRT_ACC_ATOMIC)
+			lacks("atomics");
+		if (x->array)
+			lacks("arrays");
+		if (buffer_at(x->addr) == OWN)
+			lacks("kernels' use of variables that nobody asked for, or of plain "
+			      "memory");
+		r = new_range(o, x->kind == KRT_ACC_WRITE);
+		for (uint64_t row = 0; row < x->rows && !w.c->lacks[0]; row++)
+			kernel_row(o, r, x, x->addr + row * x->pitch);
+	}
+}
+
+static void launch_ex(struct op *o, const struct krt_call *c)
+{
+	CUlaunchConfig cfg;
+
+	if (c->launch.len != sizeof(cfg)) {
+		lacks("launch attributes");
+		return;
+	}
+	memcpy(&cfg, c->launch.data, sizeof(cfg));
+	on_stream(o, c, (uint64_t)cfg.hStream);
+}
+
+static bool one_lane_before(const struct krt_call *c)
+{
+	for (unsigned l = 0; l < KRT_LANES; l++)
+		if (l != c->lane && w.ended[l] > c->rec->t0)
+			return false;
+	w.ended[c->lane] = c->rec->t1;
+	return true;
+}
+
+/* As what the judge knows it; NR_OPERATIONS: it does nothing. */
+static void one_call(struct op *o, const struct krt_call *c)
+{
+	bool async = c->api->flags & KRT_F_ASYNC;
+
+	switch (c->op) {
+	case KRT_OP_SET:
+		o->what = async ? OP_SET : OP_SET_SYNC;
+		touch(o, true, c->dst, c->count * krt_elem_size(c->api));
+		break;
+	case KRT_OP_SET_2D:
+		o->what = async ? OP_SET : OP_SET_SYNC;
+		touch_rows(o, true, c->dst, c->width * krt_elem_size(c->api), c->pitch, c->height);
+		break;
+	case KRT_OP_COPY:
+		o->what = async ? OP_COPY : OP_COPY_SYNC;
+		touch(o, true, c->dst, c->bytes);
+		touch(o, false, c->src, c->bytes);
+		break;
+	case KRT_OP_COPY_2D:
+		o->what = async ? OP_COPY : OP_COPY_SYNC;
+		copy_2d(o, c);
+		break;
+	case KRT_OP_COPY_PEER:
+		o->what = async ? OP_COPY : OP_COPY_PEER;
+		touch(o, true, c->dst, c->bytes);
+		touch(o, false, c->src, c->bytes);
+		o->event = (uint8_t)context_of(c->dst_ctx);
+		o->event2 = (uint8_t)context_of(c->src_ctx);
+		break;
+	case KRT_OP_COPY_BATCH:
+		o->what = OP_BATCH;
+		batch(o, c);
+		break;
+	case KRT_OP_LAUNCH_EX:
+		launch_ex(o, c);
+		/* fall through */
+	case KRT_OP_LAUNCH:
+		o->what = OP_KERNEL;
+		kernel(o, c->rec->t0);
+		break;
+	case KRT_OP_EVENT_CREATE:
+		new_event(o->ctx, c->out_handle);
+		break;
+	case KRT_OP_EVENT_DESTROY:
+		o->what = OP_EVENT_NEW;
+		o->event = event_of(o, c->event);
+		w.event[o->event / EVENTS ? !o->ctx : o->ctx][o->event % EVENTS] = 0;
+		break;
+	case KRT_OP_EVENT_RECORD:
+		o->what = OP_RECORD;
+		o->event = event_of(o, c->event);
+		break;
+	case KRT_OP_STREAM_WAIT_EVENT:
+		o->what = OP_WAIT;
+		o->event = event_of(o, c->event);
+		break;
+	case KRT_OP_EVENT_SYNC:
+		o->what = OP_EVENT_SYNC;
+		o->event = event_of(o, c->event);
+		break;
+	case KRT_OP_EVENT_QUERY:
+		o->what = OP_EVENT_QUERY;
+		o->event = event_of(o, c->event);
+		o->ready = c->ok;
+		break;
+	case KRT_OP_EVENT_ELAPSED:
+		o->what = OP_EVENT_ELAPSED;
+		o->event = event_of(o, c->event);
+		o->event2 = event_of(o, c->event2);
+		o->ready = c->ok;
+		break;
+	case KRT_OP_CTX_RECORD:
+	case KRT_OP_CTX_WAIT:
+		o->what = c->op == KRT_OP_CTX_RECORD ? OP_CTX_RECORD : OP_CTX_WAIT;
+		if (c->ctx)
+			o->ctx = (uint8_t)context_of(c->ctx);
+		o->event = event_of(o, c->event);
+		break;
+	case KRT_OP_STREAM_CREATE:
+		new_slot_of_stream(c->out_handle, o->ctx, !(c->flags & 1));
+		break;
+	case KRT_OP_STREAM_DESTROY:
+		o->what = OP_STREAM_NEW;
+		w.stream[o->stream] = 0;
+		break;
+	case KRT_OP_STREAM_SYNC:
+		o->what = OP_STREAM_SYNC;
+		break;
+	case KRT_OP_STREAM_QUERY:
+		o->what = OP_STREAM_QUERY;
+		o->ready = c->ok;
+		break;
+	case KRT_OP_CTX_SYNC:
+		o->what = OP_CTX_SYNC;
+		if (c->ctx)
+			o->ctx = (uint8_t)context_of(c->ctx);
+		break;
+	case KRT_OP_ALLOC:
+	case KRT_OP_ALLOC_PITCH:
+		new_buffer(o, DEVICE, c->out_addr,
+			   c->op == KRT_OP_ALLOC ? c->bytes : c->out_size * c->height);
+		break;
+	case KRT_OP_ALLOC_MANAGED:
+		new_buffer(o, MANAGED, c->out_addr, c->bytes);
+		break;
+	case KRT_OP_HOST_ALLOC:
+		new_buffer(o, PINNED, c->out_addr, c->bytes);
+		break;
+	case KRT_OP_HOST_REGISTER:
+		new_buffer(o, PINNED, c->addr, c->bytes);
+		break;
+	case KRT_OP_ALLOC_ASYNC:
+		new_buffer(o, POOL, c->out_addr, c->bytes);
+		break;
+	case KRT_OP_MODULE_GLOBAL:
+		if (buffer_at(c->out_addr) == OWN)
+			new_buffer(o, DEVICE, c->out_addr, c->out_size);
+		break;
+	case KRT_OP_FREE:
+	case KRT_OP_HOST_FREE:
+	case KRT_OP_HOST_UNREGISTER:
+		end_buffer(o, OP_FREE, c->addr);
+		break;
+	case KRT_OP_FREE_ASYNC:
+		end_buffer(o, OP_FREE_ASYNC, c->addr);
+		break;
+	case KRT_OP_MODULE_LOAD:
+	case KRT_OP_MODULE_UNLOAD: /* waits for the same; its variables are not judged */
+	case KRT_OP_LIBRARY_UNLOAD:
+		o->what = OP_MODULE_LOAD;
+		break;
+	case KRT_OP_NOTE_HOST_READ:
+	case KRT_OP_NOTE_HOST_WRITE:
+		o->what = c->op == KRT_OP_NOTE_HOST_READ ? OP_HOST_READ : OP_HOST_WRITE;
+		touch(o, o->what == OP_HOST_WRITE, c->addr, c->bytes);
+		break;
+	case KRT_OP_NOTE_ORDER_RELEASE:
+	case KRT_OP_NOTE_ORDER_ACQUIRE:
+		o->what = c->op == KRT_OP_NOTE_ORDER_RELEASE ? OP_RELEASE : OP_ACQUIRE;
+		o->event = token_of(c->token);
+		o->ready = c->stream != UINT64_MAX;
+		break;
+	case KRT_OP_NONE:
+	case KRT_OP_INIT:
+	case KRT_OP_CTX_CURRENT:
+	case KRT_OP_PRIMARY_RETAIN:
+	case KRT_OP_PRIMARY_RELEASE:
+	case KRT_OP_PEER_ENABLE:
+	case KRT_OP_HOST_DEVPTR:
+	case KRT_OP_LIBRARY_LOAD:
+	case KRT_OP_LIBRARY_MODULE:
+	case KRT_OP_MODULE_FUNCTION:
+	case KRT_OP_NOTE_NAME:
+	case KRT_OP_NOTE_ACCESS: /* told by the launch */
+	case KRT_OP_HEAP_END:	 /* the program's own memory has no end here */
+		break;
+	default:
+		lacks(krt_op_name(c->op));
+	}
+}
+
+static bool drops(enum operation what, bool ready)
+{
+	switch (what) {
+	case OP_WAIT:
+	case OP_RECORD:
+	case OP_CTX_RECORD:
+	case OP_CTX_WAIT:
+	case OP_EVENT_SYNC:
+	case OP_STREAM_SYNC:
+	case OP_CTX_SYNC:
+		return true;
+	case OP_EVENT_QUERY:
+	case OP_STREAM_QUERY:
+		return ready;
+	default:
+		return false;
+	}
+}
+
+static void call_record(long number, const struct record *x)
+{
+	struct converted *c = w.c;
+	struct krt_call call;
+	struct op *o = &c->p.op[c->p.n];
+
+	if (!krt_decode(x->rec, x->len, x->lane, &call)) {
+		lacks("damaged records");
+		return;
+	}
+	if (call.op == KRT_OP_LIBRARY_CALL)
+		lacks("calls of libraries");
+	if (!(call.ok || call.not_ready) || call.op == KRT_OP_NONE)
+		return;
+	if (c->p.n == OPS) {
+		lacks("more operations");
+		return;
+	}
+	if (!one_lane_before(&call))
+		lacks("calls that overlap");
+	if (x->rec->flags & KRT_RF_IGNORE)
+		lacks("ignored regions");
+	if (x->rec->flags & KRT_RF_HOSTFN)
+		lacks("host functions");
+	if (call.capture)
+		lacks("captures");
+	memset(o, 0, sizeof(*o));
+	o->what = NR_OPERATIONS;
+	o->thread = (uint8_t)thread_of(x->lane);
+	o->ctx = call.rec->ctx ? (uint8_t)context_of(call.rec->ctx) : 0;
+	if (krt_has(&call, KRT_ROLE_STREAM) && call.stream != UINT64_MAX)
+		on_stream(o, &call, call.stream);
+	else
+		o->stream = call.api->flags & KRT_F_PT ? THREAD_SLOT : LEGACY_SLOT;
+	one_call(o, &call);
+	if (o->what == NR_OPERATIONS)
+		return;
+	c->record[c->p.n] = number;
+	c->ticket[c->p.n] = call.rec->t0;
+	c->drops[c->p.n] = drops(o->what, o->ready);
+	c->p.n++;
+}
+
+/* --- cells ------------------------------------------------------------------------------ */
+
+static int by_start(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
+}
+
+/* The program's own memory: what meets is one buffer. */
+static void own_buffers(void)
+{
+	uint64_t end = 0;
+	unsigned b = 0;
+
+	qsort(w.piece, w.pieces, sizeof(*w.piece), by_start);
+	for (unsigned i = 0; i < w.pieces; i++) {
+		struct piece *x = &w.piece[i];
+
+		if (x->buffer != OWN)
+			continue;
+		if (x->lo >= end) {
+			if (w.buffers == BUFFERS) {
+				lacks("more buffers");
+				return;
+			}
+			b = w.buffers++;
+			buffer_slot[b] = (struct buffer_slot){PAGEABLE, "", x->lo};
+			end = x->hi;
+		}
+		end = x->hi > end ? x->hi : end;
+		w.size[b] = end - buffer_slot[b].addr;
+		x->buffer = (uint8_t)b;
+		w.c->p.op[x->op].range[x->range].buffer = (uint8_t)b;
+	}
+}
+
+static uint64_t bound[BUFFERS][CELLS + 1]; /* ascending */
+static unsigned bounds[BUFFERS];
+
+static void add_bound(unsigned b, uint64_t at)
+{
+	unsigned i = 0;
+
+	while (i < bounds[b] && bound[b][i] < at)
+		i++;
+	if (i < bounds[b] && bound[b][i] == at)
+		return;
+	if (bounds[b] == CELLS + 1) {
+		lacks("more cells");
+		return;
+	}
+	memmove(&bound[b][i + 1], &bound[b][i], (bounds[b] - i) * sizeof(**bound));
+	bound[b][i] = at;
+	bounds[b]++;
+}
+
+static cells_t cells_between(unsigned b, uint64_t lo, uint64_t hi)
+{
+	cells_t cells = 0;
+
+	for (unsigned i = 0; i + 1 < bounds[b]; i++)
+		if (bound[b][i] >= lo && bound[b][i + 1] <= hi)
+			cells |= (cells_t)1 << i;
+	return cells;
+}
+
+static void make_cells(void)
+{
+	memset(bounds, 0, sizeof(bounds));
+	for (unsigned i = 0; i < w.pieces; i++) {
+		add_bound(w.piece[i].buffer, w.piece[i].lo);
+		add_bound(w.piece[i].buffer, w.piece[i].hi);
+	}
+	for (unsigned i = 0; i < w.pieces; i++) {
+		const struct piece *x = &w.piece[i];
+		struct range *r = &w.c->p.op[x->op].range[x->range];
+
+		r->cells |= cells_between(x->buffer, x->lo, x->hi);
+		r->bytes += x->hi - x->lo;
+	}
+}
+
+void convert(struct converted *c, const struct trace *t)
+{
+	memset(c, 0, sizeof(*c));
+	memset(&w, 0, sizeof(w));
+	memset(stream_slot, 0, sizeof(stream_slot));
+	w.c = c;
+	w.t = t;
+	if (t->waits)
+		lacks("kernels that wait for others");
+	stream_slot[LEGACY_SLOT].kind = LEGACY;
+	stream_slot[THREAD_SLOT].kind = PER_THREAD;
+	for (size_t i = 0; i < t->n && !c->lacks[0]; i++) {
+		const struct record *x = &t->record[i];
+
+		switch (x->rec->kind) {
+		case KRT_REC_CALL:
+			call_record((long)i, x);
+			break;
+		case KRT_REC_CONTEXT:
+			context_record((const void *)x->rec);
+			break;
+		case KRT_REC_THREAD:
+			w.thread[x->lane] = ((const struct krt_rec_thread *)x->rec)->serial;
+			break;
+		}
+	}
+	if (!c->lacks[0])
+		own_buffers();
+	if (!c->lacks[0])
+		make_cells();
+}
+
+/* --- for the judge ---------------------------------------------------------------------- */
+
+unsigned stream_of_op(const struct op *o)
+{
+	return o->stream;
+}
+
+cells_t cells_of(const struct op *o, const struct range *r)
+{
+	(void)o;
+	return r->cells;
+}
+
+uint64_t bytes_of(const struct op *o, const struct range *r)
+{
+	(void)o;
+	return r->bytes;
+}
+
+/* --- findings ---------------------------------------------------------------------------- */
+
+static int op_of(const struct converted *c, uint64_t ticket)
+{
+	for (unsigned i = 0; i < c->p.n; i++)
+		if (c->ticket[i] == ticket)
+			return (int)i;
+	return -1;
+}
+
+static uint8_t buffer_of(const struct op *o, uint64_t addr)
+{
+	for (unsigned i = 0; i < o->nranges; i++) {
+		uint8_t b = o->range[i].buffer;
+
+		if (addr - buffer_slot[b].addr < w.size[b])
+			return b;
+	}
+	return OWN;
+}
+
+static bool touches(const struct op *o, uint8_t buffer)
+{
+	for (unsigned i = 0; i < o->nranges; i++)
+		if (o->range[i].buffer == buffer && o->range[i].cells)
+			return true;
+	return false;
+}
+
+void take_findings(struct trial *t, const struct converted *c, const struct krt_report *r)
+{
+	t->n = 0;
+	for (size_t i = 0; i < r->nfindings && t->n < FINDINGS; i++) {
+		const struct krt_finding *f = &r->finding[i];
+		struct told *x = &t->told[t->n];
+		uint64_t lo = f->current.range_base, hi = lo + f->current.range_len;
+
+		if (!is_judged((int)f->rule) || f->confidence != KRT_CERTAIN)
+			continue;
+		*x = (struct told){.rule = (int)f->rule,
+				   .cur = op_of(c, f->current.sequence),
+				   .prev = op_of(c, f->previous.sequence)};
+		if (x->cur < 0 || x->prev < 0) {
+			snprintf(t->why, sizeof(t->why), "of no operation: %s", f->message);
+			return;
+		}
+		x->in_view[DOC] = true;
+		x->in_view[OBS] = f->view == KRT_BOTH_VIEWS;
+		x->buffer = buffer_of(&c->p.op[x->cur],
+				      is_race(x->rule) || is_host(x->rule) ? lo : f->buffer.base);
+		if (x->buffer == OWN) {
+			snprintf(t->why, sizeof(t->why), "of memory that nobody touched: %s",
+				 f->message);
+			return;
+		}
+		if (is_race(x->rule) || is_host(x->rule)) {
+			x->cells = cells_between(x->buffer, lo, hi);
+			if (!x->cells) {
+				snprintf(t->why, sizeof(t->why), "bytes that nobody touched: %s",
+					 f->message);
+				return;
+			}
+			x->ends = (x->cells & -x->cells) |
+				  ((cells_t)1 << (63 - __builtin_clzll(x->cells)));
+		}
+		/* of a kernel that only has a pointer into the memory the judge knows nothing */
+		if (is_free(x->rule) && !touches(&c->p.op[x->prev], x->buffer))
+			continue;
+		t->n++;
+	}
+}

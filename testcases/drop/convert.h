@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recorded run as a program of the judge's.  What the judge does not have is named.
+ */
+#ifndef KRT_DROP_CONVERT_H
+#define KRT_DROP_CONVERT_H
+
+#include "testcases/oracle/trial.h"
+#include "trace.h"
+
+struct converted {
+	struct program p;
+	long record[OPS];     /* number of the record that an operation is of */
+	uint64_t ticket[OPS]; /* of its call */
+	bool drops[OPS];      /* a wait, a sync or a record */
+	char lacks[96];	      /* what cannot be said in a program; "": all can */
+};
+
+void convert(struct converted *c, const struct trace *t);
+/* The findings that the judge knows, in its terms; t->why: one makes no sense. */
+void take_findings(struct trial *trial, const struct converted *c, const struct krt_report *r);
+
+#endif
