@@ -91,7 +91,6 @@ struct query {
 	const void *caller;
 	bool bound; /* only what the caller's object is bound to */
 	uintptr_t given;
-	void *memory;
 	void *result;
 };
 
@@ -200,31 +199,44 @@ static void *choose(struct scan *s, const struct query *q)
 	return NULL;
 }
 
-#define PLACES (OBJECTS * (sizeof(struct krt_object) + sizeof(uint16_t) + sizeof(bool)))
+struct places {
+	struct krt_object o[OBJECTS];
+	uint16_t queue[OBJECTS];
+	bool seen[OBJECTS];
+};
 
-/* Inside the first step of a walk, so that the loader's lock is held while objects are read. */
+/*
+ * Inside the first step of a walk, so that the loader's lock is held while objects are read.  It
+ * guards the memory as well, which is not mapped when it is needed: the program may have none left,
+ * and its call must reach the library all the same.
+ */
 static int locked(struct dl_phdr_info *info, size_t size, void *data)
 {
+	static struct places places;
+	static _Atomic bool taken; /* by what a signal handler interrupted */
 	struct query *q = data;
-	struct scan s = {.o = q->memory};
+	bool first = !atomic_exchange(&taken, true);
+	struct places *m = first ? &places : krt_map(sizeof places);
+	struct scan s;
 
 	(void)info;
 	(void)size;
-	s.queue = (uint16_t *)(s.o + OBJECTS);
-	s.seen = (bool *)(s.queue + OBJECTS);
+	if (!m)
+		return 1;
+	s = (struct scan){.o = m->o, .queue = m->queue, .seen = m->seen};
 	dl_iterate_phdr(collect, &s);
 	if (s.n)
 		q->result = choose(&s, q);
+	if (first)
+		atomic_store(&taken, false);
+	else
+		krt_unmap(m, sizeof *m);
 	return 1;
 }
 
 static void *look(struct query *q)
 {
-	q->memory = krt_map(PLACES);
-	if (!q->memory)
-		return NULL;
 	dl_iterate_phdr(locked, q);
-	krt_unmap(q->memory, PLACES);
 	return q->result;
 }
 

@@ -143,6 +143,8 @@ static void *pages(size_t size)
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	if (p == MAP_FAILED)
+		krt_trouble(KRT_TROUBLE_PART); /* frames get no names */
 	return p == MAP_FAILED ? NULL : p;
 }
 

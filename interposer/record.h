@@ -63,6 +63,7 @@ enum krt_trouble {
 	KRT_TROUBLE_BOUND = 1 << 4,     /* bare run: the bound was reached, recording stopped */
 	KRT_TROUBLE_BYPASS = 1 << 5,    /* CUDA used, but not through us */
 	KRT_TROUBLE_SPACE = 1 << 6,     /* with DROPPED or MEMORY: the disk of the session folder is full */
+	KRT_TROUBLE_PART = 1 << 7,      /* no memory for a part of what was to be recorded; the rest was */
 };
 
 /*

@@ -59,6 +59,8 @@ void *krt_map(size_t size)
 
 	size = (size + 4095) & ~(size_t)4095;
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		krt_trouble(KRT_TROUBLE_PART); /* whoever asked does without */
 	return p == MAP_FAILED ? NULL : p;
 }
 

@@ -663,6 +663,24 @@ $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so: testcases/pitfalls/plug.c
 pitfalls: $(PIT_LIBS) $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so $(PIT_OUT)/pit $(PIT_OUT)/except $(O)/krtsan $(O)/libkrtsan.so
 	$(Q)testcases/pitfalls/run.sh $(O)
 # --- end of pitfalls ----------------------------------------------------------------------
+# --- faults: no memory, no disk, kills, clocks, and programs that do what they like -----
+# `make faults [PARTS=...]` is a sample of all; `make faults-long` tries every call that can fail.
+TESTS += faults
+.PHONY: faults faults-long
+ALL += $(O)/faults/libinject.so
+$(O)/faults/libinject.so: testcases/faults/inject.c
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -fno-builtin -fPIC -shared -o $@ $<
+FAULTS_NEED := $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/faults/libinject.so $(O)/testcases/tree $(INTER_OUT)/nvtx \
+	$(addprefix $(O)/testcases/,hazard/s01_side_stream_copy clean/warm_up_then_graph clean/lib_layers clean/variables_of_modules) \
+	$(FAKE_LIBS)
+faults: $(FAULTS_NEED)
+	$(Q)python3 testcases/faults/run.py $(O) $(PARTS)
+faults-long: all $(FAULTS_NEED)
+	$(Q)python3 testcases/faults/run.py $(O) --long $(PARTS)
+# --- end of faults ----------------------------------------------------------------------
+
 # --- cost of the ordering module: make bench-order -----------------------------
 .PHONY: bench-order
 $(O)/bench/order: testcases/bench/bench_order.c $(O)/libkrtcore.a
