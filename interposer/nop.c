@@ -19,6 +19,11 @@ void krt_second_driver(const char *first, const char *second)
 	(void)second;
 }
 
+void krt_trouble(unsigned bits)
+{
+	(void)bits;
+}
+
 void krt_library_missing(const char *symbol)
 {
 	(void)symbol;
