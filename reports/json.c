@@ -136,7 +136,8 @@ void krt_json_string(struct krt_json *j, const char *key, const char *text)
 void krt_json_uint(struct krt_json *j, const char *key, uint64_t v)
 {
 	start(j, key);
-	fprintf(j->out, "%" PRIu64, v);
+	/* more is damage of a trace, and no number to readers of 64 bits with a sign */
+	fprintf(j->out, "%" PRIu64, v > INT64_MAX ? INT64_MAX : v);
 }
 
 void krt_json_int(struct krt_json *j, const char *key, int64_t v)
