@@ -134,8 +134,8 @@ static int fail_unknown(char *err, size_t errlen, const char *name, size_t len)
 		}
 	}
 	fail(err, errlen, name, len, "unknown option", best ? "; did you mean " : "");
-	if (best) {
-		size_t n = errlen ? strlen(err) : 0;
+	if (best && errlen) {
+		size_t n = strlen(err);
 		struct text t = { err + n, errlen - n };
 
 		put(&t, best, strlen(best));
