@@ -44,7 +44,7 @@ help:
 	@echo 'make deb        a Debian package, build/krtsan_VERSION_ARCH.deb'
 	@echo 'make demo       a program with planted hazards under the library'
 	@echo 'make golden-update readme-update  write anew what krtsan prints of each rule, and in the README'
-	@echo 'make fuzz-kernels  damaged images, PTX, names and kernels files under sanitizers, at length'
+	@echo 'make fuzz-long  MINUTES=10 JOBS=2: damaged input of every kind under sanitizers, at length; a table'
 	@echo 'make oracle     N=programs SEED=first: random programs, the engine against a brute-force judge'
 	@echo 'make bench      cost on the simulated driver, as ratios'
 	@echo 'make clean'

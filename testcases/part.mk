@@ -227,33 +227,49 @@ drop: $(O)/drop/drop $(PROG_CLEAN) $(PROG_TWINS) $(O)/krtsan $(O)/libkrtsan.so $
 	$(Q)testcases/drop/run.sh $(O)
 # --- end of the brute-force judge -----------------------------------------------------
 
-# --- fuzzing of what programs bring along -------------------------------------------
-# Images, PTX, names and kernels files, damaged, under ASan and UBSan; inputs that come
-# to new edges of the code are kept.  `make fuzz` (in `make test`) is a fixed row of
-# inputs, `make fuzz-kernels` goes on for FUZZ_SECONDS a target from a seed of its own.
-FUZZ_SRC := interposer/image_format.c $(addprefix analyzer/,image.c image_store.c names.c demangle.c) $(wildcard analyzer/kernels*.c analyzer/ptx/*.c reports/*.c) $(addprefix rules/,finding.c rules.c)
-FUZZ_OBJ := $(FUZZ_SRC:%.c=$(O)/fuzz/%.o)
-FUZZ_CFLAGS = $(CSTD) $(WARN) -O1 -g $(WERROR) -Iinterposer -Ianalyzer -Irules -Ireports -I. -I$(O)/rules -I$(O)/reports -fsanitize=address,undefined \
-	-fno-sanitize-recover=undefined -fno-omit-frame-pointer
-FUZZ_SECONDS ?= 120
-FUZZ_SEED ?= $(shell date +%s)
+# --- everything once more with clang, ASan and UBSan: $(O)/asan ------------------------
+# Its objects count edges too, so that the fuzzer is linked with the same.
+CLANG ?= clang
+ASAN_O := $(O)/asan
+ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+ASAN_MAKE = +$(Q)$(MAKE) --no-print-directory O='$(ASAN_O)' CC='$(CLANG)' OPT='-O1 -gline-tables-only' \
+	CFLAGS='$(ASAN_FLAGS) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer' LDFLAGS='$(ASAN_FLAGS)'
+DEPS += clang libclang-rt-14-dev
+.PHONY: asan-force
+$(ASAN_O)/libkrtcore.a: asan-force
+	$(ASAN_MAKE) $@
+# --- end of the sanitized build ---------------------------------------------------------
+
+# --- fuzzing of what programs and users bring along -----------------------------------
+# `make fuzz` (in `make test`): what ended badly once, the corpus, and a fixed number of
+# inputs from a fixed seed for each target; `make fuzz-long MINUTES= JOBS=` goes on for
+# so long and prints a row of a table for each.  $(O)/fuzz is all that this needs on
+# another machine: `fuzz/run.sh long MINUTES JOBS OUT`.
+FUZZ_SRC := $(wildcard testcases/fuzz/*.c)
+FUZZ_TRACES := hazard/kernel_then_copy hazard/graph_kernels_no_edge hazard/block_after_return hazard/host_function \
+	hazard/capture_merge hazard/batch_overlap hazard/variable_upload hazard/vmm_alias hazard/managed_host_read \
+	hazard/lib_gemm_fetched hazard/event_failed hazard/s05_free_async_elsewhere hazard/write_value_early \
+	hazard/tensor_map_refilled hazard/graph_update_too_little clean/graph_driver_calls clean/copies_without_order \
+	clean/external_semaphores clean/pool_callback_returns clean/launch_forms
+MINUTES ?= 10
+JOBS ?= 2
 TESTS += fuzz
-.PHONY: fuzz fuzz-kernels
-$(O)/fuzz/analyzer/kernels.o: $(O)/rules/kernels.inc
-$(O)/fuzz/rules/rules.o: $(O)/rules/explain.inc
-$(O)/fuzz/reports/report_html.o: $(O)/reports/html.inc
-$(FUZZ_OBJ): $(O)/fuzz/%.o: %.c
-	$(call msg,CC,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(FUZZ_CFLAGS) -fsanitize-coverage=trace-pc -MMD -MP -c -o $@ $<
-$(O)/fuzz/fuzz: testcases/fuzz/kernels.c testcases/fuzz/reports.c $(FUZZ_OBJ) $(O)/libkrtcore.a
+.PHONY: fuzz fuzz-build fuzz-long
+$(O)/fuzz/fuzz: $(FUZZ_SRC) testcases/fuzz/fuzz.h $(wildcard testcases/unit/*.h) $(ASAN_O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(FUZZ_CFLAGS) -MMD -MP -o $@ $(filter %.c %.o %.a,$^) $(IMAGE_LIBS) $(REPORT_LIBS) -l:libstdc++.a -lm
-fuzz: $(O)/fuzz/fuzz
-	$(Q)$< --out=$(O)/fuzz
-fuzz-kernels: $(O)/fuzz/fuzz
-	$(Q)$< --seconds=$(FUZZ_SECONDS) --seed=$(FUZZ_SEED) --out=$(O)/fuzz
+	$(Q)$(CLANG) $(CFLAGS_ALL) -O1 -gline-tables-only -I. $(ASAN_FLAGS) -fsanitize=fuzzer -nostdlib++ -static-libgcc \
+		-o $@ $(filter %.c %.a,$^) $(DW_LIBS) $(IMAGE_LIBS) $(REPORT_LIBS) -lm
+$(O)/fuzz/seeds: $(O)/fuzz/fuzz testcases/fuzz/seeds.sh $(FUZZ_TRACES:%=$(O)/testcases/%) $(O)/krtsan $(O)/libkrtsan.so $(FAKE_LIBS)
+	$(call msg,GEN,$@)
+	$(Q)testcases/fuzz/seeds.sh $(O) $(FUZZ_TRACES)
+fuzz-build: $(O)/fuzz/seeds
+	$(Q)rm -rf $(O)/fuzz/corpus $(O)/fuzz/found
+	$(Q)cp -R testcases/fuzz/run.sh testcases/fuzz/corpus testcases/fuzz/found $(O)/fuzz
+fuzz: fuzz-build
+	$(Q)$(O)/fuzz/run.sh short
+fuzz-long: fuzz-build
+	$(Q)$(O)/fuzz/run.sh long $(MINUTES) $(JOBS) $(O)/fuzz/out
 # --- end of fuzzing -------------------------------------------------------------------
 
 # --- simulated driver: $(O)/sim/libcuda.so.1 ------------------------------------

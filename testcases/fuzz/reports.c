@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Damaged JSON reports and suppressions (reports.h).  A report that is read all
+ * Targets (fuzz.h) for what users keep: JSON reports, suppressions, and the two as
+ * the files of a run.  A report that is read all
  * the same is written in every format, and its JSON read and written once more is
  * the same; suppressions that are read are held against findings.
  */
 #define _GNU_SOURCE
-#include "testcases/fuzz/reports.h"
+#include "testcases/fuzz/fuzz.h"
+#include "reports/gate.h"
 #include "reports/report_read.h"
 #include "reports/suppress.h"
 #include "testcases/unit/sample_report.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define MUST(cond)                                                                                 \
-	do {                                                                                       \
-		if (!(cond)) {                                                                     \
-			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #cond);  \
-			abort();                                                                   \
-		}                                                                                  \
-	} while (0)
 
 static const struct krt_writer writer = {.show = KRT_POSSIBLE,
 					 .full_stacks = true,
@@ -37,7 +29,7 @@ static char *written(const struct krt_report *r, const struct krt_format *f, siz
 	return text;
 }
 
-void fuzz_reports(void (*keep)(const void *p, size_t n))
+void fuzz_report_seeds(void)
 {
 	struct krt_report *r = sample_report();
 	size_t n;
@@ -45,7 +37,7 @@ void fuzz_reports(void (*keep)(const void *p, size_t n))
 
 	for (unsigned i = 0; i < 2; i++) {
 		text = written(r, krt_format_by_name("json", 4), &n);
-		keep(text, n);
+		fuzz_keep(text, n);
 		free(text);
 		r->nfindings = 1; /* a shorter one */
 		for (size_t k = 0; k < r->nprocesses; k++)
@@ -83,7 +75,7 @@ void fuzz_report(const unsigned char *p, size_t n)
 	krt_report_destroy(r);
 }
 
-void fuzz_suppressions(void (*keep)(const void *p, size_t n))
+void fuzz_suppression_seeds(void)
 {
 	static const char *const text[] = {
 		"race:softmax # why\n\n# a "
@@ -94,7 +86,7 @@ void fuzz_suppressions(void (*keep)(const void *p, size_t n))
 	};
 
 	for (unsigned i = 0; i < 2; i++)
-		keep(text[i], strlen(text[i]));
+		fuzz_keep(text[i], strlen(text[i]));
 }
 
 void fuzz_suppression(const unsigned char *p, size_t n)
@@ -122,6 +114,56 @@ void fuzz_suppression(const unsigned char *p, size_t n)
 	}
 	krt_suppressions_free(s);
 	free(text);
+}
+
+/* A file of suppressions, a line with %, a baseline; either may be missing. */
+void fuzz_baseline(const unsigned char *p, size_t n)
+{
+	const unsigned char *cut = memmem(p, n, "\n%\n", 3);
+	size_t first = cut ? (size_t)(cut - p) + 1 : 0, second = cut ? first + 2 : 0;
+	const char *text[2] = {fuzz_file(0, p, first), fuzz_file(1, p + second, n - second)};
+	struct krt_options *o = malloc(sizeof(*o));
+	char err[2048] = "";
+	struct krt_report *r;
+	struct krt_gate *g;
+	size_t found;
+
+	MUST(o);
+	krt_options_init(o);
+	MUST(!krt_options_set(o, "suppressions", 12, text[0], strlen(text[0]), err, sizeof(err)));
+	MUST(!krt_options_set(o, "baseline", 8, text[1], strlen(text[1]), err, sizeof(err)));
+	g = krt_gate_open(o, "/nowhere/program", err, sizeof(err));
+	MUST(g || !strncmp(err, "suppressions: ", 14) || !strncmp(err, "baseline: ", 10));
+	if (g) {
+		r = sample_report();
+		found = r->nfindings;
+		krt_gate_apply(g, r);
+		MUST(r->nfindings + r->nsuppressed == found);
+		for (size_t i = 0; i < r->nfindings; i++)
+			MUST(r->finding[i].baseline == KRT_BASELINE_KNOWN ||
+			     r->finding[i].baseline == KRT_BASELINE_NEW);
+		krt_gate_tell(g);
+		krt_report_destroy(r);
+	}
+	krt_gate_close(g);
+	free(o);
+}
+
+void fuzz_baseline_seeds(void)
+{
+	static const char rules[] = "race:softmax # why\n%\n";
+	struct krt_report *r = sample_report();
+	size_t n;
+	char *text = written(r, krt_format_by_name("json", 4), &n),
+	     *both = malloc(sizeof(rules) + n);
+
+	MUST(both);
+	memcpy(both, rules, sizeof(rules) - 1);
+	memcpy(both + sizeof(rules) - 1, text, n);
+	fuzz_keep(both, sizeof(rules) - 1 + n);
+	free(both);
+	free(text);
+	krt_report_destroy(r);
 }
 
 const char *const fuzz_report_words[] = {
