@@ -25,11 +25,24 @@ bool is_free(int rule)
 	return rule == KRT_RULE_FREE_IN_USE || rule == KRT_RULE_HOST_FREE_IN_USE;
 }
 
+/* Bytes in which a launch, or the nodes of a graph, meet something. */
+bool is_of_graphs(int rule)
+{
+	return rule == KRT_RULE_GRAPH_EXEC_OVERLAP || rule == KRT_RULE_GRAPH_UNORDERED_NODES;
+}
+
 /* The rules that the judge knows. */
 bool is_judged(int rule)
 {
 	return is_race(rule) || is_host(rule) || is_free(rule) || rule == KRT_RULE_UAF_STREAM ||
-	       rule == KRT_RULE_UBA_STREAM;
+	       rule == KRT_RULE_UBA_STREAM || is_of_graphs(rule) ||
+	       rule == KRT_RULE_GRAPH_STALE_ADDR || rule == KRT_RULE_GRAPH_STALE_HOST;
+}
+
+/* A launch is told of each life once, by any of its nodes. */
+static bool is_stale(int rule)
+{
+	return rule == KRT_RULE_GRAPH_STALE_ADDR || rule == KRT_RULE_GRAPH_STALE_HOST;
 }
 
 /* --- comparison ---------------------------------------------------------------------- */
@@ -89,13 +102,61 @@ static bool is_true(struct trial *t, const struct program *p, const struct told 
 	return true;
 }
 
-/* A free is told of the last use on each stream. */
+/* Two launches of one executable, the second one after the first. */
+static bool same_exec(const struct program *p, int a, int b)
+{
+	const struct op *o = &p->op[a];
+
+	if (o->what != OP_GRAPH_LAUNCH || p->op[b].what != OP_GRAPH_LAUNCH ||
+	    o->exec % EXEC_SLOTS != p->op[b].exec % EXEC_SLOTS)
+		return false;
+	for (int i = a; i < b; i++)
+		if (!p->left_out[i] && p->op[i].what == OP_INSTANTIATE &&
+		    o->exec % EXEC_SLOTS == p->op[i].exec % EXEC_SLOTS)
+			return false;
+	return true;
+}
+
+/* A free is told of the last use on each stream, or of the last launch. */
 static bool same_stream(const struct op *a, const struct op *b)
 {
 	unsigned s = stream_of_op(a);
 
 	return s == stream_of_op(b) && a->ctx == b->ctx &&
 	       (stream_slot[s].kind != PER_THREAD || a->thread == b->thread);
+}
+
+/* A use that comes after this one, on its stream or by a launch of its executable, is told. */
+static bool later_use_told(const struct trial *t, const struct program *p, const struct pair *q,
+			   int v)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->told[i].rule == q->rule && t->told[i].cur == q->cur &&
+		    t->told[i].prev == q->prev && t->told[i].buffer == q->buffer &&
+		    t->told[i].in_view[v])
+			return true;
+	for (unsigned i = 0; i < t->verdict.n; i++) {
+		const struct pair *k = &t->verdict.pair[i];
+
+		if (k->rule == q->rule && k->cur == q->cur && k->buffer == q->buffer &&
+		    k->prev > q->prev &&
+		    (same_stream(&p->op[k->prev], &p->op[q->prev]) ||
+		     same_exec(p, q->prev, k->prev)) &&
+		    later_use_told(t, p, k, v))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Of two nodes one may stand for others that meet in the same bytes; what a launch met
+ * was not before the executable's next launch either.
+ */
+static bool stands_for(const struct program *p, const struct told *x, const struct pair *q)
+{
+	return q->rule == KRT_RULE_GRAPH_UNORDERED_NODES ||
+	       ((q->rule == KRT_RULE_GRAPH_EXEC_OVERLAP || q->rule == KRT_RULE_UBA_STREAM) &&
+		x->prev == q->prev && x->cur < q->cur && same_exec(p, x->cur, q->cur));
 }
 
 /* A pair must be told, or another that says the same. */
@@ -107,16 +168,15 @@ static bool is_told(struct trial *t, const struct program *p, const struct pair 
 	for (unsigned i = 0; i < t->n; i++) {
 		const struct told *x = &t->told[i];
 
-		if (x->cur != q->cur || x->buffer != q->buffer || !x->in_view[v] ||
-		    !same_rule(p, q->rule, x->rule, q->cur, x->prev))
+		if ((x->cur != q->cur && !stands_for(p, x, q)) || x->buffer != q->buffer ||
+		    !x->in_view[v] || !same_rule(p, q->rule, x->rule, q->cur, x->prev))
 			continue;
 		cells |= x->cells;
-		told |= x->prev == q->prev || (is_free(q->rule) && x->prev > q->prev &&
-					       same_stream(&p->op[x->prev], &p->op[q->prev]));
+		told |= x->prev == q->prev || is_stale(q->rule);
 	}
 	if (is_free(q->rule))
-		told |= !q->need[v];
-	if (is_race(q->rule) || is_host(q->rule))
+		told |= !q->need[v] || later_use_told(t, p, q, v);
+	if (is_race(q->rule) || is_host(q->rule) || is_of_graphs(q->rule))
 		told = !(q->need[v] & ~cells);
 	return told || complain(t, v == DOC ? "judge alone" : "judge alone (observed)", q->rule,
 				q->cur, q->prev, "");

@@ -6,6 +6,7 @@
 #ifndef KRT_ORACLE_COURT_H
 #define KRT_ORACLE_COURT_H
 
+#include "graph.h"
 #include "program.h"
 #include "rules/finding.h"
 
@@ -28,6 +29,15 @@ struct access {
 	uint8_t buffer;
 	cells_t cells;
 	bool write;
+	bool kernel;
+};
+
+/* What is known of an executable beside its nodes. */
+struct court_exec {
+	int last;	     /* node of its latest launch, -1: none */
+	bool told;	     /* of its inside */
+	int changed[GNODES]; /* since its inside was looked at; -1: any node */
+	unsigned nchanged;
 };
 
 struct court {
@@ -41,7 +51,7 @@ struct court {
 	int nstreams;
 	int record[CONTEXTS * EVENTS]; /* node, -1: none */
 	unsigned naccesses;
-	struct access access[OPS * RANGES];
+	struct access access[OPS * RANGES * 4];	 /* launches have more of them than calls */
 	unsigned first[BUFFERS];		 /* access of the present life of a buffer */
 	int alloc[BUFFERS];			 /* node of a stream-ordered allocation, -1: none */
 	int alloc_op[BUFFERS], free_op[BUFFERS]; /* -1: none */
@@ -53,6 +63,8 @@ struct court {
 		unsigned views;
 	} floor[OPS * CONTEXTS * 2]; /* what all later work of a context comes after */
 	int owner[BUFFERS];	     /* context that it was allocated in */
+	struct graphs graphs;	     /* as they are after the operation in hand */
+	struct court_exec exec[EXEC_SLOTS];
 };
 
 /* --- nodes and edges -------------------------------------------------------------- */
@@ -86,11 +98,17 @@ cells_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
 /* An access in hand against all earlier ones of this life of its buffer. */
 void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t cells, bool write,
 	  bool host);
+/* Is it used, at a node, before its allocation? */
+void before_allocation(struct court *c, int op, int node, uint8_t buffer);
 /* A range is touched from one node to another. */
 void use_from(struct court *c, int op, int item, int node, int end, const struct range *r);
 void use(struct court *c, int op, int node, const struct range *r);
 void host_access(struct court *c, int op, const struct range *r);
 /* The end of a buffer's life, at a node. */
 void end_of(struct court *c, int op, int node, uint8_t b);
+
+/* --- areas of their own ---------------------------------------------------------------- */
+
+void judge_graph(struct court *c, int op); /* judge_graph.c; the graphs have changed already */
 
 #endif

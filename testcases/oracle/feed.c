@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as records of calls, fed to an engine, and what it finds of them. */
-#include "trial.h"
-#include "testcases/unit/rec_build.h"
+#include "feed.h"
 
 /* --- feeding --------------------------------------------------------------------- */
 
-static uint64_t stream_of(const struct op *o)
+uint64_t handle_of_stream(const struct op *o)
 {
 	return stream_slot[o->stream].handle[o->ctx];
 }
 
-static uint64_t event_of(const struct op *o, unsigned event)
+uint64_t handle_of_event(const struct op *o, unsigned event)
 {
 	unsigned ctx = event / EVENTS ? !o->ctx : o->ctx;
 
 	return 0x2000 + ctx * 0x100 + event % EVENTS;
 }
 
-static uint64_t addr_of(const struct range *r)
+uint64_t addr_of(const struct range *r)
 {
 	return buffer_slot[r->buffer].addr + r->from * CELL;
 }
@@ -68,16 +67,22 @@ static void open_slots(struct world *w)
 		thread(w, 1 + t, 1 + t);
 }
 
-static void feed_copy(struct world *w, const struct op *o, uint64_t s)
+enum krt_api_id copy_api(const struct op *o)
 {
 	static const enum krt_api_id api[] = {
 #define X(name) KRT_API_##name,
 		COPIES(X)
 #undef X
 	};
+
+	return api[copy_form(o)];
+}
+
+static void feed_copy(struct world *w, const struct op *o, uint64_t s)
+{
 	const struct range *r = o->range;
 
-	call_begin(w, api[copy_form(o)], A(addr_of(r)), A(addr_of(r + 1)), A(r->n * CELL), A(s));
+	call_begin(w, copy_api(o), A(addr_of(r)), A(addr_of(r + 1)), A(r->n * CELL), A(s));
 	call_end(w, 0);
 }
 
@@ -104,7 +109,7 @@ static void feed_batch(struct world *w, const struct op *o, uint64_t s)
 static void feed(struct world *w, const struct op *o)
 {
 	const struct range *r = o->range;
-	uint64_t s = stream_of(o), ev = event_of(o, o->event);
+	uint64_t s = handle_of_stream(o), ev = handle_of_event(o, o->event);
 	int answer = o->ready ? 0 : 600;
 
 	switch (o->what) {
@@ -174,7 +179,7 @@ static void feed(struct world *w, const struct op *o)
 		break;
 	case OP_EVENT_ELAPSED:
 		call_failed(w, cuEventElapsedTime_v2, answer, A(0), A(ev),
-			    A(event_of(o, o->event2)));
+			    A(handle_of_event(o, o->event2)));
 		break;
 	case OP_STREAM_NEW:
 		if (stream_slot[o->stream].kind != BLOCKING &&
@@ -210,7 +215,7 @@ static void feed(struct world *w, const struct op *o)
 	case OP_FREE_ASYNC:
 		call(w, cuMemFreeAsync, A(buffer_slot[r->buffer].addr), A(s));
 		break;
-	case NR_OPERATIONS:
+	default: /* of other files */
 		break;
 	}
 }
@@ -234,7 +239,7 @@ static void take(struct trial *t, const struct krt_finding *f)
 			   .buffer = buffer_at(f->buffer.base)};
 	x->in_view[DOC] = true;
 	x->in_view[OBS] = f->view == KRT_BOTH_VIEWS;
-	if (is_race(x->rule) || is_host(x->rule)) {
+	if (is_race(x->rule) || is_host(x->rule) || is_of_graphs(x->rule)) {
 		uint64_t base = buffer_slot[x->buffer % BUFFERS].addr,
 			 from = f->current.range_base - base, end = from + f->current.range_len;
 
@@ -255,12 +260,15 @@ static void take(struct trial *t, const struct krt_finding *f)
 void ask_engine(struct trial *t, const struct program *p)
 {
 	static struct world w;
+	static struct graphs was, is;
 	struct krt_report *r;
 
 	open_slots(&w);
+	graphs_begin(&is);
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct op *o = &p->op[i];
 		uint64_t pc = 0x1000 + i * 16;
+		int capture;
 
 		if (p->left_out[i])
 			continue;
@@ -268,8 +276,15 @@ void ask_engine(struct trial *t, const struct program *p)
 		w.stack = i + 1;
 		w.ctx = 0xc0 + o->ctx;
 		w.lane = 1 + o->thread;
-		feed(&w, o);
+		was = is;
+		graphs_step(&is, p, i);
+		capture = graphs_capture(&was, o);
+		if (capture >= 0 || is_graph_op(o))
+			feed_graph(&w, p, i, &was, &is, capture);
+		else
+			feed(&w, o);
 	}
+	mark(&w, KRT_MARK_EXITING); /* an executable that is not launched again is none of ours */
 	r = world_report(&w);
 	t->n = 0;
 	for (size_t i = 0; i < r->nfindings && t->n < FINDINGS; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs: made at random, cleared of nonsense, printed. */
-#include "program.h"
+#include "graph.h"
 
 #include <string.h>
 
@@ -148,6 +148,18 @@ static enum operation pick_what(const struct program *p)
 		{OP_ACQUIRE, 8, F_NOTES},
 		{OP_EVENT_NEW, 4, F_OBJECTS},
 		{OP_STREAM_NEW, 4, F_OBJECTS},
+		{OP_CAPTURE_BEGIN, 10, F_GRAPHS},
+		{OP_CAPTURE_END, 12, F_GRAPHS},
+		{OP_INSTANTIATE, 10, F_GRAPHS},
+		{OP_GRAPH_LAUNCH, 30, F_GRAPHS},
+		{OP_EXEC_DESTROY, 2, F_GRAPHS},
+		{OP_GRAPH_NEW, 3, F_GRAPHS_BUILT},
+		{OP_NODE_ADD, 14, F_GRAPHS_BUILT},
+		{OP_NODE_CHILD, 4, F_GRAPHS_BUILT},
+		{OP_NODE_PARAMS, 4, F_GRAPHS_CHANGED},
+		{OP_EXEC_PARAMS, 6, F_GRAPHS_CHANGED},
+		{OP_EXEC_UPDATE, 6, F_GRAPHS_CHANGED},
+		{OP_EXEC_ENABLE, 4, F_GRAPHS_CHANGED},
 	};
 	unsigned sum = 0, at;
 
@@ -163,7 +175,44 @@ static enum operation pick_what(const struct program *p)
 	}
 }
 
-static void pick_op(const struct program *p, struct op *o)
+/* A copy of as many cells as the smaller of two ranges has. */
+static void as_copy(struct op *o)
+{
+	o->nranges = 2;
+	o->range[0].write = true;
+	o->range[1].write = false;
+	if (o->range[0].n > o->range[1].n)
+		o->range[0].n = o->range[1].n;
+	o->range[1].n = o->range[0].n;
+}
+
+/* Slots; a call is rather made on a stream that captures, for events of the capture. */
+static void pick_graph(const struct graphs *g, struct op *o)
+{
+	unsigned lane = rnd(LANES), event = rnd(CONTEXTS * EVENTS);
+
+	o->graph = (uint8_t)rnd(GRAPH_SLOTS);
+	o->graph2 = (uint8_t)rnd(GRAPH_SLOTS);
+	o->exec = (uint8_t)rnd(EXEC_SLOTS);
+	o->node = (uint8_t)rnd(GNODES);
+	o->deps = (uint16_t)(rnd(1 << GNODES) & rnd(1 << GNODES));
+	if (o->what == OP_CAPTURE_BEGIN)
+		return;
+	for (unsigned i = 0; i < LANES && g->stream[lane].capture < 0; i++)
+		lane = (lane + 1) % LANES;
+	for (unsigned i = 0; i < CONTEXTS * EVENTS && g->event[event].capture < 0; i++)
+		event = (event + 1) % (CONTEXTS * EVENTS);
+	if (o->what == OP_WAIT && rnd(2) && g->event[event].capture >= 0)
+		o->event = (uint8_t)(event % EVENTS + (event / EVENTS == o->ctx ? 0 : EVENTS));
+	if (g->stream[lane].capture < 0 || (rnd(3) && o->what != OP_CAPTURE_END))
+		return;
+	o->ctx = (uint8_t)(lane / THREADS / STREAMS);
+	o->stream = (uint8_t)(lane / THREADS % STREAMS);
+	if (stream_slot[o->stream].kind == PER_THREAD)
+		o->thread = (uint8_t)(lane % THREADS);
+}
+
+static void pick_op(const struct program *p, const struct graphs *g, struct op *o)
 {
 	memset(o, 0, sizeof(*o));
 	o->what = pick_what(p);
@@ -185,12 +234,12 @@ static void pick_op(const struct program *p, struct op *o)
 	o->order = (uint8_t)(1 + rnd(3));
 	o->nranges = 1;
 	if (o->what == OP_COPY || o->what == OP_COPY_SYNC || o->what == OP_COPY_PEER) {
-		o->nranges = 2;
+		as_copy(o);
+	} else if (o->what == OP_NODE_ADD || o->what == OP_NODE_PARAMS ||
+		   o->what == OP_EXEC_PARAMS) {
 		o->range[0].write = true;
-		o->range[1].write = false;
-		if (o->range[0].n > o->range[1].n)
-			o->range[0].n = o->range[1].n;
-		o->range[1].n = o->range[0].n;
+		if (rnd(2))
+			as_copy(o);
 	} else if (o->what == OP_BATCH) {
 		o->nranges = rnd(2) ? 2 : 4;
 		for (unsigned i = 0; i < 4; i++)
@@ -208,21 +257,8 @@ static void pick_op(const struct program *p, struct op *o)
 	} else {
 		o->range[0].write = o->what != OP_HOST_READ;
 	}
-}
-
-void program_random(struct program *p, uint64_t seed, unsigned features)
-{
-	unsigned n;
-
-	state = seed * 0x2545f4914f6cdd1dull + 1;
-	memset(p, 0, sizeof(*p));
-	p->features = (rnd(4) ? rnd(F_ALL + 1) | rnd(F_ALL + 1) : F_ALL) & features;
-	if (rnd(2))
-		p->features &= ~(unsigned)F_NARROW;
-	n = 3 + rnd(OPS - 3);
-	for (p->n = 0; p->n < n; p->n++)
-		pick_op(p, &p->op[p->n]);
-	program_check(p);
+	if (p->features & F_GRAPHS)
+		pick_graph(g, o);
 }
 
 /* --- sense --------------------------------------------------------------------- */
@@ -250,6 +286,12 @@ static bool sensible(const struct op *o, const enum life *life)
 	case OP_SET_SYNC:
 	case OP_SET_ROWS:
 		if (kind == PAGEABLE)
+			return false;
+		break;
+	case OP_NODE_ADD:
+	case OP_NODE_PARAMS:
+	case OP_EXEC_PARAMS:
+		if (kind == PAGEABLE && o->nranges == 1)
 			return false;
 		break;
 	case OP_KERNEL:
@@ -301,29 +343,77 @@ static unsigned event_of(const struct op *o, unsigned event)
 	return (event / EVENTS ? !o->ctx : o->ctx) * EVENTS + event % EVENTS;
 }
 
+/* What is there when an operation comes. */
+struct scene {
+	enum life life[BUFFERS];
+	bool recorded[CONTEXTS * EVENTS];
+	struct graphs graphs;
+};
+
+static void scene_begin(struct scene *s)
+{
+	memset(s, 0, sizeof(*s));
+	graphs_begin(&s->graphs);
+	for (unsigned b = 0; b < BUFFERS; b++)
+		s->life[b] = buffer_slot[b].kind == POOL ? NONE : LIVE;
+}
+
+/* Does the next operation make sense?  If so, it happens. */
+static bool scene_step(struct scene *s, struct program *p, unsigned i)
+{
+	const struct op *o = &p->op[i];
+
+	p->left_out[i] = !sensible(o, s->life) || !graphs_allow(&s->graphs, o);
+	/* it fails where one was never recorded */
+	if (o->what == OP_EVENT_ELAPSED &&
+	    !(s->recorded[event_of(o, o->event)] && s->recorded[event_of(o, o->event2)]))
+		p->left_out[i] = true;
+	if (p->left_out[i])
+		return false;
+	graphs_step(&s->graphs, p, i);
+	if (o->what == OP_RECORD || o->what == OP_CTX_RECORD || o->what == OP_EVENT_NEW)
+		s->recorded[event_of(o, o->event)] = o->what != OP_EVENT_NEW;
+	if (o->what == OP_ALLOC)
+		s->life[o->range->buffer] = LIVE;
+	else if (o->what == OP_FREE || o->what == OP_FREE_ASYNC)
+		s->life[o->range->buffer] = FREED;
+	return true;
+}
+
 void program_check(struct program *p)
 {
-	enum life life[BUFFERS];
-	bool recorded[CONTEXTS * EVENTS] = {0};
+	static struct scene s;
 
-	for (unsigned b = 0; b < BUFFERS; b++)
-		life[b] = buffer_slot[b].kind == POOL ? NONE : LIVE;
-	for (unsigned i = 0; i < p->n; i++) {
-		const struct op *o = &p->op[i];
+	scene_begin(&s);
+	for (unsigned i = 0; i < p->n; i++)
+		scene_step(&s, p, i);
+}
 
-		p->left_out[i] = !sensible(o, life);
-		/* it fails where one was never recorded */
-		if (o->what == OP_EVENT_ELAPSED &&
-		    !(recorded[event_of(o, o->event)] && recorded[event_of(o, o->event2)]))
-			p->left_out[i] = true;
-		if (p->left_out[i])
-			continue;
-		if (o->what == OP_RECORD || o->what == OP_CTX_RECORD || o->what == OP_EVENT_NEW)
-			recorded[event_of(o, o->event)] = o->what != OP_EVENT_NEW;
-		if (o->what == OP_ALLOC)
-			life[o->range->buffer] = LIVE;
-		else if (o->what == OP_FREE || o->what == OP_FREE_ASYNC)
-			life[o->range->buffer] = FREED;
+/* --- the whole ------------------------------------------------------------------ */
+
+#define TRIES 8 /* for an operation that makes sense */
+
+void program_random(struct program *p, uint64_t seed, unsigned features)
+{
+	static struct scene s;
+	unsigned n;
+
+	state = seed * 0x2545f4914f6cdd1dull + 1;
+	memset(p, 0, sizeof(*p));
+	p->features = (rnd(4) ? rnd(F_ALL + 1) | rnd(F_ALL + 1) : F_ALL) & features;
+	if (rnd(2))
+		p->features &= ~(unsigned)F_NARROW;
+	if (!(p->features & F_GRAPHS))
+		p->features &= ~(unsigned)(F_GRAPHS_BUILT | F_GRAPHS_CHANGED);
+	n = 3 + rnd(OPS - 3);
+	scene_begin(&s);
+	while (p->n < n) {
+		unsigned tries = 0;
+
+		do
+			pick_op(p, &s.graphs, &p->op[p->n]);
+		while (!scene_step(&s, p, p->n) && ++tries < TRIES);
+		p->n++;
 	}
 }
 
@@ -499,7 +589,10 @@ static void print_op(const struct op *o, FILE *out)
 	case OP_FREE_ASYNC:
 		fprintf(out, "call(&w, cuMemFreeAsync, A(%s), A(%s));", b, s);
 		break;
-	case NR_OPERATIONS:
+	default: /* there is no line for it there: as text */
+		fputs("/* ", out);
+		op_write(o, out);
+		fputs(" */", out);
 		break;
 	}
 	fputs("\n", out);

@@ -158,6 +158,11 @@ cells_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
 	return cells;
 }
 
+static bool is_launch(const struct court *c, int op)
+{
+	return c->p->op[op].what == OP_GRAPH_LAUNCH;
+}
+
 void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t cells, bool write,
 	  bool host)
 {
@@ -169,11 +174,12 @@ void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t c
 		    same_part(a, op, item))
 			continue;
 		/* through mapped memory a kernel and the CPU may well talk to each other */
-		if (host && c->p->op[a->op].what == OP_KERNEL &&
-		    buffer_slot[buffer].kind != MANAGED)
+		if (host && a->kernel && buffer_slot[buffer].kind != MANAGED)
 			continue;
 		if (host)
 			rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE;
+		else if (is_launch(c, op) || is_launch(c, a->op))
+			rule = KRT_RULE_GRAPH_EXEC_OVERLAP;
 		else if (!write)
 			rule = KRT_RULE_RACE_RAW;
 		else
@@ -191,6 +197,14 @@ void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t c
 	}
 }
 
+void before_allocation(struct court *c, int op, int node, uint8_t buffer)
+{
+	for (int v = 0; c->alloc[buffer] >= 0 && v < VIEWS; v++)
+		if (!before(c, c->alloc[buffer], node, v))
+			pair_of(c, KRT_RULE_UBA_STREAM, op, c->alloc_op[buffer], buffer)
+				->in_view[v] = true;
+}
+
 void use_from(struct court *c, int op, int item, int node, int end, const struct range *r)
 {
 	cells_t cells = cells_of(&c->p->op[op], r);
@@ -203,13 +217,11 @@ void use_from(struct court *c, int op, int item, int node, int end, const struct
 		q->in_view[DOC] = q->in_view[OBS] = true;
 		return;
 	}
-	for (int v = 0; c->alloc[r->buffer] >= 0 && v < VIEWS; v++)
-		if (!before(c, c->alloc[r->buffer], node, v))
-			pair_of(c, KRT_RULE_UBA_STREAM, op, c->alloc_op[r->buffer], r->buffer)
-				->in_view[v] = true;
+	before_allocation(c, op, node, r->buffer);
 	meet(c, op, item, node, r->buffer, cells, r->write, false);
 	a = &c->access[c->naccesses++];
-	*a = (struct access){op, end, item, r->buffer, cells, r->write};
+	*a = (struct access){op,    end,	item, r->buffer,
+			     cells, r->write, c->p->op[op].what == OP_KERNEL};
 }
 
 void use(struct court *c, int op, int node, const struct range *r)
@@ -384,9 +396,7 @@ static void free_async(struct court *c, int op)
 	uint8_t b = o->range->buffer;
 	int n = enqueue(c, o, o->stream);
 
-	for (int v = 0; c->alloc[b] >= 0 && v < VIEWS; v++)
-		if (!before(c, c->alloc[b], n, v))
-			pair_of(c, KRT_RULE_UBA_STREAM, op, c->alloc_op[b], b)->in_view[v] = true;
+	before_allocation(c, op, n, b);
 	end_of(c, op, n, b);
 }
 
@@ -535,6 +545,20 @@ static void run(struct court *c, int op)
 	case OP_FREE_ASYNC:
 		free_async(c, op);
 		break;
+	case OP_CAPTURE_BEGIN:
+	case OP_CAPTURE_END:
+	case OP_GRAPH_NEW:
+	case OP_NODE_ADD:
+	case OP_NODE_CHILD:
+	case OP_NODE_PARAMS:
+	case OP_INSTANTIATE:
+	case OP_EXEC_PARAMS:
+	case OP_EXEC_UPDATE:
+	case OP_EXEC_ENABLE:
+	case OP_EXEC_DESTROY:
+	case OP_GRAPH_LAUNCH:
+		judge_graph(c, op);
+		break;
 	case NR_OPERATIONS:
 		break;
 	}
@@ -558,7 +582,14 @@ void judge(const struct program *p, struct verdict *v, enum fault fault)
 	for (unsigned i = 0; i < BUFFERS; i++)
 		c.alloc[i] = c.alloc_op[i] = c.free_op[i] = -1;
 	c.host = new_node(&c);
-	for (unsigned i = 0; i < p->n; i++)
-		if (!p->left_out[i])
+	graphs_begin(&c.graphs);
+	for (unsigned i = 0; i < p->n; i++) {
+		bool captured = !p->left_out[i] && graphs_capture(&c.graphs, &p->op[i]) >= 0;
+
+		if (p->left_out[i])
+			continue;
+		graphs_step(&c.graphs, p, i);
+		if (!captured)
 			run(&c, (int)i);
+	}
 }

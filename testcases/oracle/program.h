@@ -39,7 +39,9 @@ typedef uint8_t cells_t; /* one bit a cell */
 #define SLOT
 typedef uint64_t cells_t;
 #endif
-#define CONTEXTS 2 /* each of a device of its own */
+#define CONTEXTS    2 /* each of a device of its own */
+#define GRAPH_SLOTS 2
+#define EXEC_SLOTS  2
 
 enum stream_kind { LEGACY, BLOCKING, NON_BLOCKING, PER_THREAD };
 struct stream_slot {
@@ -69,7 +71,10 @@ enum view { DOC, OBS, VIEWS };
 	X(CTX_RECORD) X(CTX_WAIT) X(COPY_PEER) X(SET_ROWS) X(MODULE_LOAD) X(BATCH) X(RELEASE) X(ACQUIRE)                 \
 	X(STREAM_NEW) X(STREAM_SYNC) X(STREAM_QUERY) X(CTX_SYNC)                         \
 	X(HOST_READ) X(HOST_WRITE)                                                       \
-	X(ALLOC) X(FREE) X(FREE_ASYNC)
+	X(ALLOC) X(FREE) X(FREE_ASYNC)                                                   \
+	X(CAPTURE_BEGIN) X(CAPTURE_END) X(GRAPH_NEW) X(NODE_ADD) X(NODE_CHILD)           \
+	X(NODE_PARAMS) X(INSTANTIATE) X(EXEC_PARAMS) X(EXEC_UPDATE) X(EXEC_ENABLE)       \
+	X(EXEC_DESTROY) X(GRAPH_LAUNCH)
 /* clang-format on */
 /* clang-format off */
 #define COPIES(X)                                                                        \
@@ -101,11 +106,18 @@ struct op {
 	uint8_t order; /* a batch: when its sources are read, 1 in order, 2 by the call, 3 any time
 			*/
 	bool ready;    /* what a query answers */
+	uint8_t graph, exec, node; /* graph2: of a child */
+	uint8_t graph2;
+	uint16_t deps;	 /* nodes that a new one comes after, by place */
 	uint8_t nranges; /* a copy: destination, source; a batch: two of them */
 	struct range range[RANGES];
 };
 /* All but what and the ranges: how programs are written as text. */
-#define OP_FIELDS(X) X(ctx) X(thread) X(stream) X(event) X(event2) X(order) X(ready)
+/* clang-format off */
+#define OP_FIELDS(X)                                                                     \
+	X(ctx) X(thread) X(stream) X(event) X(event2) X(order) X(ready)                  \
+	X(graph) X(graph2) X(exec) X(node) X(deps)
+/* clang-format on */
 
 /* clang-format off */
 #define FEATURES(X)                                                                      \
@@ -123,7 +135,10 @@ struct op {
 	X(CONTEXT_WIDE) /* what whole contexts and devices wait for */                   \
 	X(ROWS)                                                                          \
 	X(BATCHES)                                                                       \
-	X(NOTES)        /* order that the program tells of */
+	X(NOTES)        /* order that the program tells of */                            \
+	X(GRAPHS)       /* captured, launched */                                         \
+	X(GRAPHS_BUILT) /* node by node */                                               \
+	X(GRAPHS_CHANGED)
 /* clang-format on */
 enum feature_bit {
 #define X(name) F_BIT_##name,
@@ -157,6 +172,7 @@ void program_check(struct program *p);
 /* As a test for testcases/unit/test_engine.c. */
 void program_print(const struct program *p, FILE *out);
 /* As text: a line an operation, # comments. */
+void op_write(const struct op *o, FILE *out);
 void program_write(const struct program *p, FILE *out);
 /* False: why tells what is wrong with it. */
 bool program_read(struct program *p, FILE *in, char *why, size_t len);
@@ -180,7 +196,7 @@ struct verdict {
 /* clang-format off */
 #define FAULTS(X)                                                                        \
 	X(NONE) X(FIFO) X(LEGACY) X(CALL) X(WAIT) X(RECORD) X(SYNC) X(OBSERVED)          \
-	X(AT_CALL) X(LIFE) X(STAGED)
+	X(AT_CALL) X(LIFE) X(STAGED) X(GRAPH_EDGE) X(RELAUNCH) X(STALE)
 /* clang-format on */
 enum fault {
 #define X(name) FAULT_##name,

@@ -17,22 +17,25 @@ static const char *const operation_name[] = {
 #undef X
 };
 
-void program_write(const struct program *p, FILE *out)
+void op_write(const struct op *o, FILE *out)
 {
-	for (unsigned i = 0; i < p->n; i++) {
-		const struct op *o = &p->op[i];
-
-		if (p->left_out[i])
-			continue;
-		fputs(operation_name[o->what], out);
+	fputs(operation_name[o->what], out);
 #define X(field)                                                                                   \
 	if (o->field)                                                                              \
 		fprintf(out, " " #field "=%u", (unsigned)o->field);
-		OP_FIELDS(X)
+	OP_FIELDS(X)
 #undef X
-		for (unsigned k = 0; k < o->nranges; k++)
-			fprintf(out, " %s:%u+%u%s", buffer_slot[o->range[k].buffer].name,
-				o->range[k].from, o->range[k].n, o->range[k].write ? "w" : "");
+	for (unsigned k = 0; k < o->nranges; k++)
+		fprintf(out, " %s:%u+%u%s", buffer_slot[o->range[k].buffer].name, o->range[k].from,
+			o->range[k].n, o->range[k].write ? "w" : "");
+}
+
+void program_write(const struct program *p, FILE *out)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		if (p->left_out[i])
+			continue;
+		op_write(&p->op[i], out);
 		fputs("\n", out);
 	}
 }

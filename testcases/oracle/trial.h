@@ -26,6 +26,7 @@ struct trial {
 bool is_race(int rule);
 bool is_host(int rule);
 bool is_free(int rule);
+bool is_of_graphs(int rule);
 bool is_judged(int rule); /* the judge knows it */
 
 /* Its findings go to t->told; t->why, unless empty: one of them makes no sense. */
