@@ -509,6 +509,8 @@ static struct gspace *space_of(struct order *o, uint64_t id, bool make)
 	struct krt_heap *heap = &o->e->heap;
 	struct gspace *s;
 
+	if (!id) /* memory that was gone when the node was made lies nowhere */
+		return NULL;
 	HASH_FIND(hh, o->spaces, &id, sizeof(id), s);
 	if (s || !make)
 		return s;
