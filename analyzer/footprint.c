@@ -734,6 +734,30 @@ const struct krt_fseg *krt_footprint_find(struct krt_engine *e, const struct krt
 	return NULL;
 }
 
+/* The last one of a list that begins before p ends and has bytes in common with it, as of find. */
+static const struct krt_fseg *find_last(struct krt_engine *e, const struct krt_fgroup *g,
+					unsigned list, const struct krt_pattern *p)
+{
+	const struct krt_fseg *s = g->fp->seg + g->at[list];
+	uint32_t lo = 0, hi = g->count[list];
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		e->graphs.steps++;
+		if (s[mid].from < p->hi)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (unsigned tried = 0; lo-- > 0 && tried < TRIES_MAX && s[lo].reach > p->lo; tried++) {
+		e->graphs.steps++;
+		if (s[lo].end > p->lo && seg_meets(&s[lo], p))
+			return &s[lo];
+	}
+	return NULL;
+}
+
 static const struct krt_fseg *find(struct krt_engine *e, const struct krt_fgroup *g, unsigned list,
 				   uint64_t from, uint64_t end)
 {
@@ -745,8 +769,19 @@ static const struct krt_fseg *find(struct krt_engine *e, const struct krt_fgroup
 struct hit {
 	int confidence; /* KRT_NO_CONFLICT: none */
 	unsigned list;
-	const struct krt_fseg *seg;
+	const struct krt_fseg *seg; /* the first one */
+	uint64_t from, end;	    /* from the first to the last byte of those as sure */
 };
+
+static int hit_confidence(const struct krt_fgroup *g, unsigned list, const struct krt_fseg *s,
+			  struct krt_how how, const struct krt_op_info *op,
+			  const struct krt_pattern *p)
+{
+	int c = with_bytes(s, krt_flist_how(list), p, how,
+			   krt_how_conflict(how, krt_flist_how(list)));
+
+	return with_op(g->fp, s->node, op, rule_of(how.kind, list), c);
+}
 
 /* The surest conflict of an access with a footprint in one space. */
 static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, struct krt_how how,
@@ -757,17 +792,29 @@ static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, str
 	for (unsigned list = 0; list < KRT_FLISTS; list++) {
 		int c = g->count[list] ? krt_how_conflict(how, krt_flist_how(list))
 				       : KRT_NO_CONFLICT;
-		const struct krt_fseg *s;
+		const struct krt_fseg *s, *last;
+		uint64_t end;
 
-		if (c <= h.confidence)
+		if (c == KRT_NO_CONFLICT || c < h.confidence)
 			continue;
 		s = krt_footprint_find(e, g, list, p);
 		if (!s)
 			continue;
-		c = with_bytes(s, krt_flist_how(list), p, how, c);
-		c = with_op(g->fp, s->node, op, rule_of(how.kind, list), c);
+		c = hit_confidence(g, list, s, how, op, p);
+		if (c == KRT_NO_CONFLICT || c < h.confidence)
+			continue;
+		last = find_last(e, g, list, p);
+		if (!last || hit_confidence(g, list, last, how, op, p) != c)
+			last = s;
+		end = lower(p->hi, last->end);
 		if (c > h.confidence)
-			h = (struct hit){.confidence = c, .list = list, .seg = s};
+			h = (struct hit){.confidence = c,
+					 .list = list,
+					 .seg = s,
+					 .from = higher(p->lo, s->from),
+					 .end = end};
+		h.from = lower(h.from, higher(p->lo, s->from));
+		h.end = higher(h.end, end);
 	}
 	return h;
 }
@@ -790,6 +837,19 @@ static void pend_set(struct krt_engine *e, struct krt_pending *at, const struct 
 	*at = *p;
 }
 
+/* Another place where the two meet, or a newer operation of the same call site. */
+static void pend_again(struct krt_engine *e, struct krt_pending *k, const struct krt_pending *p)
+{
+	if (p->confidence < k->confidence || p->op->seq < k->op->seq)
+		return;
+	if (p->confidence > k->confidence || p->op != k->op) {
+		pend_set(e, k, p);
+		return;
+	}
+	k->from = lower(k->from, p->from);
+	k->end = higher(k->end, p->end);
+}
+
 /* The newest of each call site and stream is kept: what came before it is ordered before it. */
 static void pend_add(struct krt_engine *e, struct krt_exec *x, const struct krt_pending *p)
 {
@@ -801,8 +861,7 @@ static void pend_add(struct krt_engine *e, struct krt_exec *x, const struct krt_
 		if (krt_op_domain(k->op) == krt_op_domain(p->op) && k->kind == p->kind) {
 			if (k->op->api == p->op->api && k->op->stack == p->op->stack &&
 			    k->op->kernel == p->op->kernel && k->space == p->space) {
-				if (p->confidence >= k->confidence)
-					pend_set(e, k, p);
+				pend_again(e, k, p);
 				return;
 			}
 			if (k->confidence <= p->confidence)
@@ -960,8 +1019,8 @@ static struct krt_pattern bytes_of(const struct krt_graph_touch *t, uint64_t fro
 }
 
 static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
-			const struct krt_fgroup *g, const struct hit *h, enum krt_finding_view view,
-			uint64_t from, uint64_t end)
+			const struct krt_fgroup *g, const struct hit *h,
+			enum krt_finding_view view)
 {
 	struct krt_pair p = {.rule = rule_of(t->kind, h->list),
 			     .confidence = (enum krt_confidence)h->confidence,
@@ -978,8 +1037,8 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			     .prev_fp = g->fp,
 			     .prev_node = h->seg->node};
 
-	p.from = krt_mem_addr(t->mem, higher(from, h->seg->from));
-	p.end = krt_mem_addr(t->mem, lower(end, h->seg->end));
+	p.from = krt_mem_addr(t->mem, h->from);
+	p.end = krt_mem_addr(t->mem, h->end);
 	krt_pair_add(e, &p);
 }
 
@@ -1089,8 +1148,8 @@ static void pend_now(struct krt_engine *e, const struct krt_graph_touch *t, uint
 		h = conflict(e, g, how_of_touch(t), t->op, &bytes);
 		if (h.confidence == KRT_NO_CONFLICT)
 			continue;
-		p.from = higher(from, h.seg->from);
-		p.end = lower(end, h.seg->end);
+		p.from = h.from;
+		p.end = h.end;
 		p.node = h.seg->node;
 		p.node_know = h.seg->know;
 		p.list = (uint8_t)h.list;
@@ -1133,7 +1192,7 @@ void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 		h = conflict(e, g, how_of_touch(t), t->op, &bytes);
 		if (h.confidence != KRT_NO_CONFLICT &&
 		    !changed_hands(f, h.seg->node, higher(from, h.seg->from)))
-			meet_flight(e, t, g, &h, view, from, end);
+			meet_flight(e, t, g, &h, view);
 	}
 	if (!t->forget)
 		remember(e, t, from, end);
@@ -1144,6 +1203,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 			 uint64_t from, uint64_t end, bool write, uint64_t only)
 {
 	unsigned kind = write ? KRT_ACC_WRITE : KRT_ACC_READ;
+	struct krt_pattern bytes = krt_pattern_solid(from, end);
 
 	for (struct krt_footprint *f = e->graphs.flying; f; f = f->next) {
 		const struct krt_fgroup *g = krt_footprint_group(f, mem->space->id);
@@ -1176,7 +1236,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 			p.prev_sure = krt_flist_how(list).sure;
 			p.mem = mem;
 			p.from = krt_mem_addr(mem, higher(from, s->from));
-			p.end = krt_mem_addr(mem, lower(end, s->end));
+			p.end = krt_mem_addr(mem, lower(end, find_last(e, g, list, &bytes)->end));
 			p.prev_fp = f;
 			p.prev_node = s->node;
 			krt_pair_add(e, &p);
@@ -1259,8 +1319,8 @@ void krt_graph_free_unknown(struct krt_engine *e, struct krt_op_info *op, struct
 		p.prev_know = h.seg->know;
 		p.prev_sure = krt_flist_how(h.list).sure;
 		p.mem = mem;
-		p.from = krt_mem_addr(mem, higher(from, h.seg->from));
-		p.end = krt_mem_addr(mem, lower(end, h.seg->end));
+		p.from = krt_mem_addr(mem, h.from);
+		p.end = krt_mem_addr(mem, h.end);
 		p.prev_fp = f;
 		p.prev_node = h.seg->node;
 		krt_pair_add(e, &p);
@@ -1410,33 +1470,40 @@ static bool segs_meet(const struct krt_fseg *x, const struct krt_fseg *y)
 	return seg_meets(x, &solid);
 }
 
-/* What two lists of one space have in common, if it is surer than what is known. */
+/* What two lists of one space have in common, as far as it is as sure as what is known. */
 static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsigned la, unsigned lb,
-		   struct krt_fmeet *m)
+		   struct krt_fmeet_part *m, bool *any)
 {
 	const struct krt_fseg *x = a->fp->seg + a->at[la], *y = b->fp->seg + b->at[lb];
 	const struct krt_fseg *xe = x + a->count[la], *ye = y + b->count[lb];
 	int c = krt_how_conflict(krt_flist_how(la), krt_flist_how(lb));
 	struct krt_pattern bytes;
 
-	if (c == KRT_NO_CONFLICT || (m->any && c <= (int)m->confidence))
-		return;
-	for (; x < xe; x++) {
+	for (; c != KRT_NO_CONFLICT && x < xe; x++) {
 		unsigned tried = 0;
 
 		while (y < ye && y->reach <= x->from)
 			y++;
 		for (const struct krt_fseg *k = y; k < ye && k->from < x->end && tried < TRIES_MAX;
 		     k++, tried++) {
+			uint64_t from = higher(x->from, k->from), end = lower(x->end, k->end);
+			int sure;
+
 			if (k->end <= x->from || !segs_meet(x, k))
 				continue;
 			bytes = k->gaps ? *k->gaps : krt_pattern_solid(k->from, k->end);
-			c = with_bytes(x, krt_flist_how(la), &bytes, krt_flist_how(lb), c);
-			c = with_nodes(a->fp, x->node, b->fp, k->node, rule_of(kind_of(la), lb), c);
-			if (m->any && c <= (int)m->confidence)
-				return;
-			m->any = true;
-			m->confidence = (uint8_t)c;
+			sure = with_bytes(x, krt_flist_how(la), &bytes, krt_flist_how(lb), c);
+			sure = with_nodes(a->fp, x->node, b->fp, k->node,
+					  rule_of(kind_of(la), lb), sure);
+			if (*any && sure < (int)m->confidence)
+				continue;
+			if (*any && sure == (int)m->confidence) {
+				m->from = lower(m->from, from);
+				m->end = higher(m->end, end);
+				continue;
+			}
+			*any = true;
+			m->confidence = (uint8_t)sure;
 			m->list[0] = (uint8_t)la;
 			m->list[1] = (uint8_t)lb;
 			m->node[0] = x->node;
@@ -1444,9 +1511,8 @@ static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsig
 			m->know[0] = x->know;
 			m->know[1] = k->know;
 			m->space = a->id;
-			m->from = higher(x->from, k->from);
-			m->end = lower(x->end, k->end);
-			return;
+			m->from = from;
+			m->end = end;
 		}
 	}
 }
@@ -1458,6 +1524,7 @@ static void forget_meets(struct krt_engine *e)
 
 	HASH_ITER (hh, e->graphs.meets, m, tmp) {
 		HASH_DELETE(hh, e->graphs.meets, m);
+		krt_heap_free(heap, m->part, m->cap * sizeof(*m->part));
 		krt_heap_free(heap, m, sizeof(*m));
 	}
 	e->graphs.nmeets = 0;
@@ -1482,17 +1549,23 @@ static const struct krt_fmeet *meeting(struct krt_engine *e, const struct krt_fo
 	m->key = key;
 	for (uint32_t i = 0; i < a->groups; i++) {
 		const struct krt_fgroup *g = krt_footprint_group(b, a->group[i].id);
+		struct krt_fmeet_part part;
+		bool any = false;
 
 		for (unsigned k = 0; g && k < KRT_FLISTS * KRT_FLISTS; k++)
 			if (a->group[i].count[k / KRT_FLISTS] && g->count[k % KRT_FLISTS])
-				common(&a->group[i], g, k / KRT_FLISTS, k % KRT_FLISTS, m);
+				common(&a->group[i], g, k / KRT_FLISTS, k % KRT_FLISTS, &part,
+				       &any);
+		if (any && krt_heap_grow(heap, &m->part, &m->cap, m->n, sizeof(*m->part)))
+			m->part[m->n++] = part;
 	}
 	HASH_ADD(hh, e->graphs.meets, key, sizeof(m->key), m);
 	if (!m->hh.tbl) {
+		krt_heap_free(heap, m->part, m->cap * sizeof(*m->part));
 		krt_heap_free(heap, m, sizeof(*m));
 		return NULL;
 	}
-	e->graphs.nmeets++;
+	e->graphs.nmeets += 1 + m->n;
 	return m;
 }
 
@@ -1511,22 +1584,14 @@ static struct krt_mem *memory_of(struct krt_engine *e, uint64_t space, uint64_t 
 	return m && m->space->id == space ? m : NULL;
 }
 
-static void judge_flight(struct krt_engine *e, struct krt_footprint *f, struct krt_footprint *mine,
-			 struct krt_op_info *op)
+/* me: which of the two the launch in hand is. */
+static void flights_meet(struct krt_engine *e, struct krt_footprint *f, struct krt_footprint *mine,
+			 struct krt_op_info *op, const struct krt_fmeet_part *m, unsigned me,
+			 enum krt_finding_view view)
 {
-	struct krt_pair p = {.rule = KRT_RULE_GRAPH_EXEC_OVERLAP};
-	const struct krt_fmeet *m;
-	const struct krt_fgroup *g;
-	unsigned me;
+	const struct krt_fgroup *g = krt_footprint_group(mine, m->space);
+	struct krt_pair p = {.rule = rule_of(kind_of(m->list[0]), m->list[1]), .view = view};
 
-	if (!krt_unordered(e, f->flight, op->stream, &p.view))
-		return;
-	m = f->id < mine->id ? meeting(e, f, mine) : meeting(e, mine, f);
-	if (!m || !m->any)
-		return;
-	me = f->id < mine->id;
-	p.rule = rule_of(kind_of(m->list[0]), m->list[1]);
-	g = krt_footprint_group(mine, m->space);
 	p.mem = g ? memory_of(e, m->space, g->addr) : NULL;
 	if (!p.mem)
 		return;
@@ -1548,11 +1613,27 @@ static void judge_flight(struct krt_engine *e, struct krt_footprint *f, struct k
 	krt_pair_add(e, &p);
 }
 
-/* The bytes are not what the node means: that has been said. */
-static bool is_stale(const struct krt_footprint *f, uint64_t addr)
+static void judge_flight(struct krt_engine *e, struct krt_footprint *f, struct krt_footprint *mine,
+			 struct krt_op_info *op)
+{
+	enum krt_finding_view view;
+	const struct krt_fmeet *m;
+
+	if (!krt_unordered(e, f->flight, op->stream, &view))
+		return;
+	m = f->id < mine->id ? meeting(e, f, mine) : meeting(e, mine, f);
+	for (uint32_t i = 0; m && i < m->n; i++)
+		flights_meet(e, f, mine, op, &m->part[i], f->id < mine->id, view);
+}
+
+/*
+ * The bytes are not what the node means: that has been said.  Memory that came to the
+ * same address later is a space of its own, and another node may well mean that.
+ */
+static bool is_stale(const struct krt_footprint *f, uint64_t space, uint64_t addr)
 {
 	for (const struct krt_owner_use *u = f->stale; u; u = u->next_stale)
-		if (addr - u->owner->base < u->owner->size)
+		if (u->owner->space == space && addr - u->owner->base < u->owner->size)
 			return true;
 	return false;
 }
@@ -1580,9 +1661,9 @@ static void judge_log(struct krt_engine *e, struct krt_exec *x, struct krt_op_in
 		p.mem = h.confidence == KRT_NO_CONFLICT ? NULL : memory_of(e, k->space, k->addr);
 		if (!p.mem)
 			continue;
-		p.from = krt_mem_addr(p.mem, higher(k->from, h.seg->from));
-		p.end = krt_mem_addr(p.mem, lower(k->end, h.seg->end));
-		if (is_stale(x->fp, p.from))
+		p.from = krt_mem_addr(p.mem, h.from);
+		p.end = krt_mem_addr(p.mem, h.end);
+		if (is_stale(x->fp, k->space, p.from))
 			continue;
 		p.rule = rule_of(k->kind, h.list);
 		p.confidence = (enum krt_confidence)h.confidence;
@@ -1610,7 +1691,7 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 		e->graphs.steps++;
 		p.mem = memory_of(e, k->space, k->addr);
 		if (!p.mem || !krt_unordered(e, k->op, op->stream, &p.view) ||
-		    (k->kind && is_stale(x->fp, krt_mem_addr(p.mem, k->from))))
+		    (k->kind && is_stale(x->fp, k->space, krt_mem_addr(p.mem, k->from))))
 			continue;
 		p.rule = rule_of(k->kind, k->list);
 		p.confidence = (enum krt_confidence)k->confidence;

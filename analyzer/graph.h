@@ -399,16 +399,19 @@ struct krt_exec {
 	UT_hash_handle hh;
 };
 
-/* Do two footprints meet?  Worked out once. */
-struct krt_fmeet {
-	uint64_t key; /* ids, the smaller one first */
-	bool any;
+/* Where two footprints meet, by space.  Worked out once. */
+struct krt_fmeet_part {
 	uint8_t confidence, list[2], know[2];
 	uint32_t node[2];
-	uint64_t space, from, end;
+	uint64_t space, from, end; /* from the first to the last byte of those as sure */
+};
+struct krt_fmeet {
+	uint64_t key; /* ids, the smaller one first */
+	struct krt_fmeet_part *part;
+	uint32_t n, cap;
 	UT_hash_handle hh;
 };
-#define KRT_FMEETS_MAX 65536
+#define KRT_FMEETS_MAX 65536 /* with their parts */
 
 struct krt_graphs {
 	struct krt_owners owners;

@@ -2325,6 +2325,154 @@ Test(cost, nothing_stays)
 	world_close(&w);
 }
 
+/* --- what the brute-force judge found --------------------------------------------------- */
+
+/* The one finding of the world: how many bytes from where it names. */
+static bool names(struct world *w, uint64_t from, uint64_t end)
+{
+	struct krt_report *r = world_report(w);
+	bool ok = r && r->nfindings == 1 && r->finding[0].current.range_base == from &&
+		  r->finding[0].current.range_base + r->finding[0].current.range_len == end;
+
+	krt_report_destroy(r);
+	krt_engine_destroy(w->e);
+	return ok;
+}
+
+/* Sets of the first and the third KiB, in a graph. */
+static struct graph_build *two_pieces(uint64_t graph, uint64_t a, uint64_t b)
+{
+	static struct graph_build build[4];
+	struct graph_build *g = &build[graph & 3];
+
+	graph_open(g, graph);
+	graph_set(g, a, 1024);
+	graph_set(g, b, 1024);
+	return g;
+}
+
+/* Bytes of an operation and a launch in two pieces are named from the first to the last. */
+Test(judged, all_pieces_are_named)
+{
+	struct world w;
+
+	open2(&w); /* the launch in hand */
+	instantiate(&w, X1, G1, two_pieces(G1, DEV, DEV + 2048));
+	set(&w, DEV, N, S2);
+	graph_launch(&w, X1, S1);
+	cr_assert(names(&w, DEV, DEV + 3072));
+	open2(&w); /* before the executable was made */
+	set(&w, DEV, N, S2);
+	instantiate(&w, X1, G1, two_pieces(G1, DEV, DEV + 2048));
+	graph_launch(&w, X1, S1);
+	cr_assert(names(&w, DEV, DEV + 3072));
+	open2(&w); /* the operation in hand */
+	instantiate(&w, X1, G1, two_pieces(G1, DEV, DEV + 2048));
+	graph_launch(&w, X1, S1);
+	set(&w, DEV, N, S2);
+	cr_assert(names(&w, DEV, DEV + 3072));
+	open2(&w); /* two launches */
+	instantiate(&w, X1, G1, two_pieces(G1, DEV, DEV + 2048));
+	instantiate(&w, X2, G2, two_pieces(G2, DEV, DEV + 2048));
+	graph_launch(&w, X1, S1);
+	graph_launch(&w, X2, S2);
+	cr_assert(names(&w, DEV, DEV + 3072));
+	open2(&w); /* no further than the operation goes */
+	instantiate(&w, X1, G1, two_pieces(G1, DEV, DEV + 2048));
+	graph_launch(&w, X1, S1);
+	set(&w, DEV + 512, 1024, S2);
+	cr_assert(names(&w, DEV + 512, DEV + 1024));
+}
+
+/* Two launches that meet in two buffers have two findings. */
+Test(judged, launches_meet_in_every_buffer)
+{
+	for (int both = 0; both < 2; both++) {
+		struct world w;
+
+		open2(&w);
+		w.stack = 1; /* of another origin than the first */
+		alloc(&w, DEV + 0x10000, N);
+		w.stack = 0;
+		instantiate(&w, X1, G1, two_pieces(G1, DEV, DEV + 0x10000));
+		instantiate(&w, X2, G2,
+			    two_pieces(G2, DEV, both ? DEV + 0x10000 : DEV + 1024));
+		graph_launch(&w, X1, S1);
+		graph_launch(&w, X2, S2);
+		expect(&w, both ? "GRAPH-EXEC-OVERLAP:error:2" : "GRAPH-EXEC-OVERLAP:error:1");
+	}
+}
+
+/* A node whose two buffers both are gone: each is told, with where it was from. */
+Test(judged, every_dead_buffer_of_a_node)
+{
+	struct graph_build b;
+	struct krt_report *r;
+	struct world w;
+
+	open2(&w);
+	w.stack = 1;
+	alloc(&w, DEV + 0x10000, N);
+	w.stack = 0;
+	graph_open(&b, G1);
+	graph_copy(&b, DEV, DEV + 0x10000, 1024);
+	instantiate(&w, X1, G1, &b);
+	gone(&w, DEV);
+	gone(&w, DEV + 0x10000);
+	graph_launch(&w, X1, S1);
+	r = world_report(&w);
+	cr_assert_eq(r->nfindings, 2);
+	cr_assert_neq(r->finding[0].buffer.base, r->finding[1].buffer.base);
+	krt_report_destroy(r);
+	krt_engine_destroy(w.e);
+}
+
+/* Memory that was gone when the nodes were made lies nowhere, not in one place. */
+Test(judged, dead_memory_is_no_meeting_place)
+{
+	struct graph_build b;
+	struct world w;
+
+	open2(&w);
+	alloc(&w, DEV + 0x10000, N);
+	gone(&w, DEV);
+	gone(&w, DEV + 0x10000);
+	graph_open(&b, G1);
+	graph_set(&b, DEV, 1024);
+	graph_set(&b, DEV + 0x10000, 1024);
+	instantiate(&w, X1, G1, &b);
+	ends(&w);
+	expect(&w, "");
+}
+
+/* One node names what was at an address, another one what is there now. */
+Test(judged, stale_node_beside_a_fresh_one)
+{
+	for (int ordered = 0; ordered < 2; ordered++) {
+		static struct graph_build b;
+		struct world w;
+
+		open2(&w);
+		graph_open(&b, G1);
+		graph_set(&b, DEV, 64);
+		graph_set(&b, DEV, 128);
+		graph_edge(&b, 0, 1);
+		capture_begin(&w, S1, G1);
+		captured(&w, &b, 0, S1);
+		gone(&w, DEV);
+		alloc(&w, DEV, N);
+		captured(&w, &b, 1, S1);
+		capture_end(&w, S1, G1);
+		instantiate(&w, X1, G1, &b);
+		set(&w, DEV, 128, S2);
+		if (ordered)
+			hop(&w, S2, S1);
+		graph_launch(&w, X1, S1);
+		expect(&w, ordered ? "GRAPH-STALE-ADDR:error:1"
+				   : "GRAPH-STALE-ADDR:error:1 GRAPH-EXEC-OVERLAP:error:1");
+	}
+}
+
 /* --- memory that runs out --------------------------------------------------------------------------------- */
 
 static unsigned long story(unsigned long fail_at)
