@@ -146,6 +146,8 @@ struct krt_child {
  */
 int krt_child_start(struct krt_child *c, char **argv, const char *dir, const struct krt_options *o,
 		    bool sim);
+/* The exit code that stands for what wait told of a process. */
+int krt_child_code(int status);
 /* Does a process still live that was started with this session in its environment? */
 bool krt_session_inhabited(const char *dir);
 /* Waits for news, at most ms. */

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "guard.h"
 #include "session.h"
 #include "../reports/gate.h"
 #include "../reports/output.h"
@@ -102,6 +103,7 @@ int krt_run_program(const char *command, char **argv, struct krt_options *o, boo
 		goto out;
 	}
 	dir = krt_session_folder(o, err, sizeof(err));
+	krt_guard_folder(dir);
 	s = dir ? krt_session_open(dir, true, o, err, sizeof(err)) : NULL;
 	if (!s) {
 		krt_fail("%s", err);
@@ -118,6 +120,7 @@ int krt_run_program(const char *command, char **argv, struct krt_options *o, boo
 		krt_fail("%s: %s: no space for the records; --session-dir=DIR names another folder",
 			 command, dir);
 	krt_session_remove(dir);
+	krt_guard_folder(NULL);
 	free(dir);
 	dir = NULL;
 	for (unsigned i = 0; krt_session_problem(s, i); i++)

@@ -13,6 +13,7 @@
 
 #include "kernels.h"
 
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #define KRT_K_ITEMS    64	  /* of one expression */

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "guard.h"
 #include "session.h"
 #include "../interposer/record.h"
 
@@ -21,6 +22,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,7 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -125,17 +128,27 @@ bool krt_session_is_trace(const char *dir)
 	return good && some;
 }
 
+/* Without memory of the allocator, and safe in a signal handler. */
 int krt_session_remove(const char *dir)
 {
-	DIR *d = opendir(dir);
-	struct dirent *e;
+	struct {
+		uint64_t ino, off;
+		uint16_t len;
+		uint8_t type;
+		char name[];
+	} *d;
+	char buf[4096] __attribute__((aligned(8)));
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	long n;
 
-	if (!d)
-		return -1;
-	while ((e = readdir(d)))
-		if (trace_file(e->d_name))
-			unlinkat(dirfd(d), e->d_name, 0);
-	closedir(d);
+	while (fd >= 0 && (n = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0)
+		for (long at = 0; at < n; at += d->len) {
+			d = (void *)(buf + at);
+			if (trace_file(d->name))
+				unlinkat(fd, d->name, 0);
+		}
+	if (fd >= 0)
+		close(fd);
 	return rmdir(dir);
 }
 
@@ -386,7 +399,9 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 	while (n < 0 && errno == EINTR);
 	if (n == sizeof(err)) {
 		waitpid(c->pid, NULL, 0);
-		code = err == ENOENT ? KRT_EXIT_NOT_FOUND : KRT_EXIT_NOT_EXEC;
+		code = err == ENOENT   ? KRT_EXIT_NOT_FOUND
+		       : err == ENOMEM ? KRT_EXIT_FAILED
+				       : KRT_EXIT_NOT_EXEC;
 		krt_fail("run: %s: cannot be executed: %s", argv[0], strerror(err));
 		goto unblock;
 	}
@@ -401,6 +416,7 @@ int krt_child_start(struct krt_child *c, char **argv, const char *dir, const str
 		}
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	krt_guard_program(c->pid, 0);
 	code = 0;
 	goto out;
 unblock:
@@ -472,6 +488,11 @@ bool krt_session_inhabited(const char *dir)
 	return found;
 }
 
+int krt_child_code(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static void reap(struct krt_child *c)
 {
 	int status;
@@ -484,7 +505,8 @@ static void reap(struct krt_child *c)
 		if (pid != c->pid)
 			return;
 		c->exited = true;
-		c->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		c->code = krt_child_code(status);
+		krt_guard_program(0, c->code);
 	}
 }
 

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "guard.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -122,8 +123,14 @@ int main(int argc, char **argv)
 	if (name && !strcmp(name, "--version"))
 		name = "version";
 	c = name ? find(name) : NULL;
-	if (c)
-		return c->run(argc - 1, argv + 1);
+	if (c) {
+		int code;
+
+		krt_guard_begin(c->name);
+		code = c->run(argc - 1, argv + 1);
+		krt_guard_end();
+		return code;
+	}
 	if (name)
 		return unknown("", name);
 	usage(stderr);

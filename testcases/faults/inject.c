@@ -14,6 +14,7 @@
  *               instead; remove: the folder FAULT_PATH and its files go first
  *   FAULT_ERRNO what a failing call leaves in errno, else ENOMEM for memory, ENOSPC
  *               for files
+ *   FAULT_LIVE  a file that is told at the end how many blocks of malloc were not freed
  *   FAULT_LOG   with FAULT_AT=0 one line a call that counts (number, name, hash of the
  *               innermost frames, whether that hash is new), else "hit" when it went wrong
  *
@@ -116,7 +117,7 @@ static void __attribute__((constructor)) begin(void)
 	what = !w || !strcmp(w, "room") ? ROOM : !strcmp(w, "call") ? CALL : ROOM | CALL;
 	if (!in)
 		return;
-	if (log && !at) { /* before anything counts: it allocates at first */
+	if (log) { /* before anything counts: it allocates at first */
 		void *frame[2];
 
 		backtrace(frame, 2);
@@ -167,6 +168,25 @@ static void remove_folder(void)
 	raw(SYS_unlinkat, AT_FDCWD, (long)path, AT_REMOVEDIR, 0, 0, 0);
 }
 
+/* For a debugger to stop at. */
+static void __attribute__((noinline)) hit(const char *name)
+{
+	char line[512];
+	void *frame[12];
+	int n, depth;
+
+	if (logfd < 0)
+		return;
+	inside = true; /* not to be failed in turn */
+	depth = backtrace(frame, 12);
+	inside = false;
+	n = snprintf(line, sizeof line, "hit %s", name);
+	for (int i = 2; i < depth; i++)
+		n += snprintf(line + n, sizeof line - (size_t)n, " %lx", (unsigned long)((uintptr_t)frame[i] - low));
+	line[n++] = '\n';
+	raw(SYS_write, logfd, (long)line, n, 0, 0, 0);
+}
+
 /* Does this call go wrong?  Then errno is set. */
 static bool fails(unsigned kind, const char *name, const void *from, int error)
 {
@@ -181,11 +201,8 @@ static bool fails(unsigned kind, const char *name, const void *from, int error)
 	inside = false;
 	if (!at || n < at || (n > at && strcmp(how, "stick")))
 		return false;
-	if (logfd >= 0 && n == at) {
-		char line[64];
-
-		raw(SYS_write, logfd, (long)line, snprintf(line, sizeof line, "hit %s\n", name), 0, 0, 0);
-	}
+	if (n == at)
+		hit(name);
 	if (!strcmp(how, "kill"))
 		raw(SYS_kill, raw(SYS_getpid, 0, 0, 0, 0, 0, 0), SIGKILL, 0, 0, 0, 0);
 	if (!strcmp(how, "remove")) {
@@ -205,32 +222,66 @@ extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
+extern void __libc_free(void *);
+
+static _Atomic long live;
+
+static void *born(void *p)
+{
+	live += p != NULL;
+	return p;
+}
+
 EXPORT void *malloc(size_t n)
 {
-	return FAILS(ROOM, "malloc", ENOMEM) ? NULL : __libc_malloc(n);
+	return FAILS(ROOM, "malloc", ENOMEM) ? NULL : born(__libc_malloc(n));
 }
 
 EXPORT void *calloc(size_t n, size_t each)
 {
-	return FAILS(ROOM, "calloc", ENOMEM) ? NULL : __libc_calloc(n, each);
+	return FAILS(ROOM, "calloc", ENOMEM) ? NULL : born(__libc_calloc(n, each));
 }
 
 EXPORT void *realloc(void *p, size_t n)
 {
-	return FAILS(ROOM, "realloc", ENOMEM) ? NULL : __libc_realloc(p, n);
+	void *q;
+
+	if (FAILS(ROOM, "realloc", ENOMEM))
+		return NULL;
+	q = __libc_realloc(p, n);
+	live += !p && q ? 1 : p && !n && !q ? -1 : 0;
+	return q;
 }
 
 EXPORT void *aligned_alloc(size_t align, size_t n)
 {
-	return FAILS(ROOM, "aligned_alloc", ENOMEM) ? NULL : __libc_memalign(align, n);
+	return FAILS(ROOM, "aligned_alloc", ENOMEM) ? NULL : born(__libc_memalign(align, n));
 }
 
 EXPORT int posix_memalign(void **p, size_t align, size_t n)
 {
 	if (FAILS(ROOM, "posix_memalign", ENOMEM))
 		return ENOMEM;
-	*p = __libc_memalign(align, n);
+	*p = born(__libc_memalign(align, n));
 	return *p ? 0 : ENOMEM;
+}
+
+EXPORT void free(void *p)
+{
+	live -= p != NULL;
+	__libc_free(p);
+}
+
+static void __attribute__((destructor)) end(void)
+{
+	const char *file = getenv("FAULT_LIVE");
+	char line[32];
+	int fd;
+
+	if (!file || !all)
+		return;
+	fd = (int)raw(SYS_openat, AT_FDCWD, (long)file, O_WRONLY | O_CREAT | O_TRUNC, 0600, 0, 0);
+	raw(SYS_write, fd, (long)line, snprintf(line, sizeof line, "%ld\n", live), 0, 0, 0);
 }
 
 EXPORT void *mmap(void *p, size_t n, int prot, int flags, int fd, off_t off)

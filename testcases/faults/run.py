@@ -13,6 +13,7 @@ Of every faulty run
   or in /dev/shm.
 Prints `ok NAME` and `not ok NAME`, at the end `N passed, N failed`.
 """
+import bisect
 import concurrent.futures
 import json
 import os
@@ -186,6 +187,82 @@ def library_calls():
         check(f"library, {p.name}: {len(jobs)} calls that fail", each(jobs, one))
 
 
+def elfutils(log):
+    """Did the call that failed, by its log, come from a library that is linked in?"""
+    global symbols
+    if not symbols:
+        text = subprocess.run(["nm", "-n", "--defined-only", krtsan], stdout=subprocess.PIPE, text=True).stdout
+        rows = [line.split() for line in text.splitlines()]
+        symbols = [int(r[0], 16) for r in rows if r[1] in "tT"], [r[2] for r in rows if r[1] in "tT"]
+    with open(log) as f:
+        frames = [int(x, 16) for line in f if line.startswith("hit ") for x in line.split()[2:]]
+    names = [symbols[1][bisect.bisect(symbols[0], x) - 1] for x in frames if x < symbols[0][-1]]
+    return any(n.startswith(("dwarf_", "dwfl_", "elf_", "gelf_", "ebl_", "__lib")) for n in names[:6])
+
+
+symbols = None
+
+# ---- every allocation of the analyzer and of the front end fails once ----
+
+def analyzer():
+    env = {"LD_PRELOAD": inject, "FAULT_IN": "krtsan", "FAULT_ALL": "1", "FAULT_WHAT": "any"}
+    for p in [Program("testcases/hazard/s01_side_stream_copy")] + ([Program("testcases/tree", "init", "race", "exec{",
+              "init", "race", "}", "wait"), Program("testcases/clean/lib_layers")] if long else []):
+        trace = f"{work}/{p.name.split()[0]}.krt"
+        with Place() as place:
+            place.run([krtsan, "record", "--sim", "-o", trace, "--", *p.argv])
+
+        def analyze(place, **more):
+            argv = [krtsan, "analyze", f"--report=json:{place.report}", trace]
+            rc, _, err = place.run(argv, FAULT_LIVE=f"{place.path}/live", **env, **more)
+            live = int(open(f"{place.path}/live").read()) if os.path.exists(f"{place.path}/live") else None
+            return rc, err, place.read(), live
+
+        with Place() as place:
+            found = calls(place, [krtsan, "analyze", trace], f"{place.path}/log", env, long)
+        with Place() as place:
+            rc, err, got, live = analyze(place, FAULT_LOG=f"{place.path}/log", FAULT_AT="1000000000")
+        check(f"analyzer, {p.name}: without a fault", p.judge(got) + ([] if found else ["no call counted"]))
+
+        def one(job):
+            n, name = job
+            with Place() as place:
+                rc, err, got, now = analyze(place, FAULT_AT=str(n), FAULT_LOG=f"{place.path}/log")
+                bad = place.left()
+                if rc is None or rc < 0 or rc > 125:
+                    bad.append(f"ended with {rc}: {err[-300:]}")
+                elif rc != 125:
+                    bad += p.judge(got)
+                    if got and rc != (66 if any(f[1] == "error" for f in got[1]) else 0):
+                        bad.append(f"exit code {rc}")
+                if rc == 125 and "no report" in err and now is None:
+                    pass  # the guard's end
+                elif (now is None or now > live) and not elfutils(f"{place.path}/log"):
+                    bad.append(f"{now} blocks are not freed, {live} without a fault")
+                return [f"call {n}, {name}: {b}" for b in bad]
+
+        jobs = found if long else found[::4]
+        check(f"analyzer, {p.name}: {len(jobs)} calls that fail", each(jobs, one))
+
+        def front(job):
+            n, name = job
+            with Place() as place:
+                rc, out, err = place.run(p.command(place), FAULT_AT=str(n), **env)
+                got = place.read()
+                bad = place.left()
+                if rc == 125 or "r.json: cannot be written" in err:
+                    bad += ["output"] if out and out != p.out else []
+                    bad += [f"exit code {rc}"] if rc not in (66, 125) else []
+                else:
+                    bad += p.harm(out, rc, got) + p.judge(got)
+                return [f"call {n}, {name}: {b}: {err[-300:]}" for b in bad]
+
+        with Place() as place:
+            found = calls(place, p.command(place), f"{place.path}/log", env, long)
+        jobs = found if long else found[1::8]
+        check(f"front end, {p.name}: {len(jobs)} calls that fail", each(jobs, front))
+
+
 def planted():
     """Harm is seen: here a fault of the driver's own, which changes what the program puts out."""
     p = Program("testcases/clean/warm_up_then_graph")
@@ -194,7 +271,7 @@ def planted():
         check("planted: harm is seen", [] if p.harm(out, rc, place.read()) else ["not seen"])
 
 
-PARTS = {"planted": planted, "library": library_calls}
+PARTS = {"planted": planted, "library": library_calls, "analyzer": analyzer}
 
 try:
     for name, part in PARTS.items():
