@@ -48,7 +48,7 @@ static struct {
 	unsigned stream_ctx[STREAMS], streams;
 	uint64_t event[CONTEXTS][EVENTS];
 	uint64_t token[EVENTS];
-	unsigned tokens;
+	unsigned tokens, numbers;
 	bool live[BUFFERS];
 	uint64_t size[BUFFERS];
 	unsigned buffers;
@@ -589,6 +589,8 @@ static void call_record(long number, const struct record *x)
 	c->record[c->p.n] = number;
 	c->ticket[c->p.n] = call.rec->t0;
 	c->drops[c->p.n] = drops(o->what, o->ready);
+	if (c->drops[c->p.n] && o->what != OP_EVENT_QUERY && o->what != OP_STREAM_QUERY)
+		c->number[c->p.n] = ++w.numbers;
 	c->p.n++;
 }
 
@@ -675,6 +677,30 @@ static void make_cells(void)
 	}
 }
 
+/* What calls leave behind that return before it is done. */
+static bool is_open(const struct program *p)
+{
+	bool said[2] = {0}, needed[2] = {0};
+
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct op *o = &p->op[i];
+
+		if (o->what == OP_EVENT_QUERY || o->what == OP_STREAM_QUERY)
+			return false;
+		said[0] |= o->what == OP_HOST_WRITE;
+		said[1] |= o->what == OP_HOST_READ;
+		for (unsigned k = 0; k < o->nranges; k++) {
+			enum memory m = buffer_slot[o->range[k].buffer].kind;
+
+			if (o->what == OP_COPY_SYNC || o->what == OP_HOST_READ ||
+			    o->what == OP_HOST_WRITE || o->what == OP_ALLOC || o->what == OP_FREE)
+				continue;
+			needed[o->range[k].write] |= m != DEVICE && m != POOL;
+		}
+	}
+	return said[0] >= needed[0] && said[1] >= needed[1];
+}
+
 void convert(struct converted *c, const struct trace *t)
 {
 	memset(c, 0, sizeof(*c));
@@ -705,6 +731,7 @@ void convert(struct converted *c, const struct trace *t)
 		own_buffers();
 	if (!c->lacks[0])
 		make_cells();
+	c->open = is_open(&c->p);
 }
 
 /* --- for the judge ---------------------------------------------------------------------- */

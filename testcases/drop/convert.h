@@ -12,8 +12,12 @@ struct converted {
 	struct program p;
 	long record[OPS];     /* number of the record that an operation is of */
 	uint64_t ticket[OPS]; /* of its call */
-	bool drops[OPS];      /* a wait, a sync or a record */
-	char lacks[96];	      /* what cannot be said in a program; "": all can */
+	bool drops[OPS]; /* a wait, a sync or a record, or a query that came too late to wait */
+	unsigned number[OPS]; /* of the waits, syncs and records, for the simulator's sim_drop */
+	/* with a call less it would go on as it did, and the CPU looks at nothing without saying so
+	 */
+	bool open;
+	char lacks[96]; /* what cannot be said in a program; "": all can */
 };
 
 void convert(struct converted *c, const struct trace *t);

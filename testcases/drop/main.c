@@ -3,7 +3,10 @@
  * Clean programs without one of their waits, syncs or records: is what the engine says then
  * what the judge says?
  *
- *   drop [-v] <LIST        a line a program: NAME<tab>KRTSAN_OPTIONS<tab>folder of its trace
+ *   drop [-v] [-o VERDICTS] <LIST
+ *
+ * A line of the list is NAME<tab>KRTSAN_OPTIONS<tab>folder of its trace; of the verdicts,
+ * NAME<tab>number of the call for sim_drop<tab>findings.
  *
  * The engine reads the trace without that call's record, the judge the same run as a program
  * without that operation.  Programs with something that the judge does not have are told, and
@@ -14,11 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
 	unsigned long programs, lacking, dropped, found, passed, failed;
 } sum;
 static bool verbose;
+static FILE *verdicts;
 static bool seen[NR_FAULTS]; /* a judge with that fault says something else of some program */
 
 static void not_ok(const char *name, const struct converted *c, int without, const char *why)
@@ -63,6 +68,16 @@ static void tell_all(const struct trial *t, const struct converted *c)
 	}
 }
 
+/* Possible ones too: what a kernel may touch it does touch in some run. */
+static unsigned told(const struct krt_report *r)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < r->nfindings; i++)
+		n += is_judged((int)r->finding[i].rule);
+	return n;
+}
+
 static bool one(const char *name, struct trace *t, struct converted *c, int without,
 		const struct krt_report *whole)
 {
@@ -77,6 +92,8 @@ static bool one(const char *name, struct trace *t, struct converted *c, int with
 	if (!whole)
 		r = trace_report(t, c->record[without]);
 	take_findings(&trial, c, whole ? whole : r);
+	if (r && verdicts && c->open && c->number[without])
+		fprintf(verdicts, "%s\t%u\t%u\n", name, c->number[without], told(r));
 	if (r)
 		krt_report_destroy(r);
 	ok = !trial.why[0] && same(&trial, &c->p);
@@ -143,8 +160,13 @@ static void program(const char *name, const char *options, const char *dir)
 int main(int argc, char **argv)
 {
 	char line[4096];
+	int c;
 
-	verbose = argc > 1 && !strcmp(argv[1], "-v");
+	while ((c = getopt(argc, argv, "vo:")) >= 0)
+		if (c == 'v')
+			verbose = true;
+		else if (c != 'o' || !(verdicts = fopen(optarg, "w")))
+			return 1;
 	while (fgets(line, sizeof(line), stdin)) {
 		char *at = line, *name = strsep(&at, "\t"), *options = strsep(&at, "\t"),
 		     *dir = strsep(&at, "\n");
@@ -155,6 +177,8 @@ int main(int argc, char **argv)
 		}
 		program(name, options, dir);
 	}
+	if (verdicts && fclose(verdicts))
+		return 1;
 	/* those that every clean program leans on */
 	if (!seen[FAULT_FIFO] || !seen[FAULT_CALL] || !seen[FAULT_WAIT] || !seen[FAULT_SYNC]) {
 		printf("not ok: a wrong judge says the same of all programs\n");

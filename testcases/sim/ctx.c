@@ -82,10 +82,19 @@ static void set_option(const char *k, const char *v)
 		sim_opt.op_ns = n;
 	else if (!strcmp(k, "sim_service_ns"))
 		sim_opt.service_ns = n;
+	else if (!strcmp(k, "sim_drop"))
+		sim_opt.drop = (unsigned)n;
 	else if (!strcmp(k, "sim_driver"))
 		sim_opt.driver = (int)n;
 	else if (!strcmp(k, "sim_bytes_per_us"))
 		sim_opt.bytes_per_us = n ? n : 1;
+}
+
+bool sim_dropped(void)
+{
+	static unsigned n;
+
+	return sim_opt.drop && ++n == sim_opt.drop;
 }
 
 /* Only the sim_* words of KRTSAN_OPTIONS are ours; 'quoted' values may hold colons. */
@@ -803,7 +812,8 @@ static CUresult ctx_sync(struct ctx *c)
 
 	if (r != CUDA_SUCCESS)
 		return r;
-	sim_wait_ctx(c);
+	if (!sim_dropped())
+		sim_wait_ctx(c);
 	return c->error;
 }
 

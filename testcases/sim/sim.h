@@ -61,9 +61,12 @@ struct sim_opts {
 	uint64_t op_ns;	       /* virtual service time of an operation without size */
 	uint64_t service_ns;   /* of any kernel, copy or set; 0: by what it does */
 	uint64_t bytes_per_us; /* of a copy */
+	unsigned drop;	       /* the wait, sync or record with this number is ignored; 0: none */
 	int driver; /* version; what kernels' names and parameters are is told by newer ones alone */
 };
 extern struct sim_opts sim_opt;
+/* A wait, sync or record is about to act: is it the one that is ignored? */
+bool sim_dropped(void);
 
 /* ---- memory for ourselves: never the program's heap ---- */
 

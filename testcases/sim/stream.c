@@ -175,6 +175,8 @@ static CUresult stream_sync(bool pt, CUstream h)
 	}
 	c = st->ctx;
 	UNSAFE(c);
+	if (sim_dropped())
+		LEAVE(CUDA_SUCCESS);
 	if (st->legacy)
 		sim_wait_legacy(c);
 	else
@@ -380,6 +382,8 @@ static CUresult record(bool pt, CUevent h, CUstream s, unsigned flags)
 	r = cap_record(e, st, flags, &done);
 	if (done)
 		LEAVE(r);
+	if (sim_dropped())
+		LEAVE(CUDA_SUCCESS);
 	op = mark(st->ctx, OP_RECORD);
 	if (!op)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
@@ -408,6 +412,8 @@ static CUresult wait_event(bool pt, CUstream s, CUevent h, unsigned flags)
 	r = cap_wait(e, st, flags, &done);
 	if (done)
 		LEAVE(r);
+	if (sim_dropped())
+		LEAVE(CUDA_SUCCESS);
 	if (!e->rec) /* nothing happens: no operation of the stream that others would wait for */
 		LEAVE(CUDA_SUCCESS);
 	op = mark(st->ctx, OP_WAIT);
@@ -464,7 +470,8 @@ API(cuEventSynchronize, (CUevent h))
 	c = e->ctx;
 	if (c->error)
 		LEAVE(c->error);
-	sim_wait_op(e->rec);
+	if (!sim_dropped())
+		sim_wait_op(e->rec);
 	LEAVE(c->error);
 }
 
@@ -505,7 +512,7 @@ API(cuCtxRecordEvent, (CUcontext hc, CUevent h))
 	if (!sim_handle_is(e, SIM_EVENT) || e->ctx != c)
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	r = c->error ? c->error : cap_check(c);
-	if (r != CUDA_SUCCESS)
+	if (r != CUDA_SUCCESS || sim_dropped())
 		LEAVE(r);
 	op = mark(c, OP_RECORD);
 	if (!op)
@@ -531,7 +538,7 @@ API(cuCtxWaitEvent, (CUcontext hc, CUevent h))
 	if (!sim_handle_is(e, SIM_EVENT))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	r = c->error ? c->error : cap_check(c);
-	if (r != CUDA_SUCCESS)
+	if (r != CUDA_SUCCESS || sim_dropped())
 		LEAVE(r);
 	op = mark(c, OP_WAIT);
 	if (!op)
