@@ -178,12 +178,11 @@ static struct krt_flight *free_flights;
 static struct krt_flight_range *free_ranges;
 static struct krt_flight *finished; /* by the call in hand, until krt_flight_pages */
 static struct krt_flight *begun;    /* whose pages are not closed yet */
-unsigned krt_hostfns_pending;
 
 struct hold {
 	struct hold *next;
-	uint64_t lo, hi;
-	bool written;
+	uint64_t lo, hi, node;
+	enum krt_guard_use use;
 };
 static struct hold *free_holds;
 
@@ -411,68 +410,109 @@ static __thread struct {
 	unsigned n;
 } named __attribute__((tls_model("initial-exec")));
 
-void krt_flight_words(const void *bytes, size_t len)
+/* Calls fn for each managed allocation that a word points into. */
+static void words(const void *bytes, size_t len, void (*fn)(void *user, const struct krt_host_range *r), void *user)
 {
-	const char *p = bytes;
-
-	if (!krt_host_any_managed() || !krt_host_lock())
-		return;
 	for (size_t at = 0; at + 8 <= len; at += 8) {
 		const struct krt_host_range *r;
 		uint64_t word;
-		unsigned i;
 
-		memcpy(&word, p + at, 8);
+		memcpy(&word, (const char *)bytes + at, 8);
 		r = krt_host_from(word);
-		if (!r || r->base > word || r->kind != KRT_HOST_MANAGED)
-			continue;
-		for (i = 0; i < named.n && named.lo[i] != r->base; i++)
-			;
-		if (i < named.n)
-			continue;
-		if (i == NAMED) {
-			krt_host_account(KRT_ACCOUNT_ROOM, r->end - r->base);
-			continue;
-		}
+		if (r && r->base <= word && r->kind == KRT_HOST_MANAGED)
+			fn(user, r);
+	}
+}
+
+static void name(void *user, const struct krt_host_range *r)
+{
+	unsigned i;
+
+	(void)user;
+	for (i = 0; i < named.n && named.lo[i] != r->base; i++)
+		;
+	if (i == NAMED) {
+		krt_host_account(KRT_ACCOUNT_ROOM, r->end - r->base);
+	} else if (i == named.n) {
 		named.lo[i] = r->base;
 		named.hi[i] = r->end;
 		named.n++;
 	}
+}
+
+void krt_flight_words(const void *bytes, size_t len)
+{
+	if (!krt_host_any_managed() || !krt_host_lock())
+		return;
+	words(bytes, len, name, NULL);
 	krt_host_unlock();
 }
 
 /* ---- graphs ---- */
 
-void krt_flight_hold(uint64_t base, uint64_t len, uint64_t holder, bool written)
+static void hold(uint64_t lo, uint64_t hi, uint64_t holder, uint64_t node, enum krt_guard_use use)
 {
-	struct hold *h;
+	struct hold *h = take(&free_holds, sizeof *h);
 
+	if (!h) {
+		krt_host_account(KRT_ACCOUNT_ROOM, hi - lo);
+		return;
+	}
+	*h = (struct hold){ .next = (struct hold *)(uintptr_t)map_get(&execs, holder), .lo = lo, .hi = hi,
+			    .node = node, .use = use };
+	if (!map_put(&execs, holder, (uintptr_t)h))
+		give(&free_holds, h);
+}
+
+void krt_flight_hold(uint64_t base, uint64_t len, uint64_t holder, uint64_t node, enum krt_guard_use use)
+{
 	if (!(holder & 1) || !krt_host_lock()) /* executables alone are launched */
 		return;
-	h = take(&free_holds, sizeof *h);
-	if (h) {
-		*h = (struct hold){ .next = (struct hold *)(uintptr_t)map_get(&execs, holder), .lo = base,
-				    .hi = base + len, .written = written };
-		if (!map_put(&execs, holder, (uintptr_t)h))
-			give(&free_holds, h);
-	}
+	hold(base, base + len, holder, node, use);
 	krt_host_unlock();
 }
 
-void krt_flight_release(uint64_t holder)
-{
-	struct hold *h;
+struct holder {
+	uint64_t holder, node;
+};
 
-	if (!krt_host_lock())
+static void hold_managed(void *user, const struct krt_host_range *r)
+{
+	const struct holder *h = user;
+
+	hold(r->base, r->end, h->holder, h->node, KRT_GUARD_MAY_WRITE);
+}
+
+void krt_flight_hold_words(const void *bytes, size_t len, uint64_t holder, uint64_t node)
+{
+	if (!(holder & 1) || !krt_host_any_managed() || !krt_host_lock())
+		return;
+	words(bytes, len, hold_managed, &(struct holder){ .holder = holder, .node = node });
+	krt_host_unlock();
+}
+
+void krt_flight_release(uint64_t holder, uint64_t node)
+{
+	struct hold *h, *kept = NULL;
+
+	if (!(holder & 1) || !krt_host_lock())
 		return;
 	h = (struct hold *)(uintptr_t)map_get(&execs, holder);
-	map_del(&execs, holder);
 	while (h) {
 		struct hold *next = h->next;
 
-		give(&free_holds, h);
+		if (node && h->node != node) {
+			h->next = kept;
+			kept = h;
+		} else {
+			give(&free_holds, h);
+		}
 		h = next;
 	}
+	if (kept)
+		map_put(&execs, holder, (uintptr_t)kept);
+	else
+		map_del(&execs, holder);
 	krt_host_unlock();
 }
 
@@ -609,7 +649,7 @@ static void graph_ranges(struct krt_flight *f, uint64_t exec)
 	const struct hold *h = (const struct hold *)(uintptr_t)map_get(&execs, exec | 1);
 
 	for (; h; h = h->next)
-		range_find(f, h->lo, h->hi, h->written ? KRT_GUARD_WRITES : KRT_GUARD_READS);
+		range_find(f, h->lo, h->hi, h->use);
 }
 
 /* An operation on a stream. */
@@ -746,35 +786,54 @@ static void follow(const struct krt_call *c)
 	}
 }
 
+/* Memory that ends: what uses it is still in flight, but no longer of interest. */
+static void memory_ends(uint64_t lo, uint64_t hi)
+{
+	krt_guard_drop(lo, hi);
+	for (struct stream *s = busy; s; s = s->next)
+		for (struct krt_flight *f = s->first; f; f = f->next)
+			for (struct krt_flight_range *r = f->ranges; r; r = r->next)
+				if (r->lo < hi && r->hi > lo)
+					r->lo = r->hi = r->page_lo = r->page_hi = 0;
+}
+
 void krt_flight_before(const struct krt_call *c)
 {
-	uint64_t addr = argument(c, KRT_ROLE_ADDR), end;
+	uint64_t addr = argument(c, KRT_ROLE_ADDR);
 	const struct krt_host_range *r;
+	bool all = false;
 
 	switch ((enum krt_op)krt_api[c->api].op) {
 	case KRT_OP_FREE:
 	case KRT_OP_HOST_FREE:
 	case KRT_OP_HOST_UNREGISTER:
 		break;
-	case KRT_OP_GRAPH_EXEC_DESTROY:
-		krt_flight_release(c->args[0] | 1);
-		return;
+	case KRT_OP_CTX_DESTROY: /* whose memory it was is not known here */
+	case KRT_OP_PRIMARY_RELEASE:
+	case KRT_OP_PRIMARY_RESET:
+		all = true;
+		break;
 	default:
 		return;
 	}
 	if (!krt_host_lock())
 		return;
-	r = krt_host_from(addr);
-	if (r && r->base == addr) {
-		end = r->end;
-		krt_guard_drop(addr, end);
-		for (struct stream *s = busy; s; s = s->next)
-			for (struct krt_flight *f = s->first; f; f = f->next)
-				for (struct krt_flight_range *k = f->ranges; k; k = k->next)
-					if (k->lo >= addr && k->hi <= end)
-						k->lo = k->hi = k->page_lo = k->page_hi = 0;
+	if (all) {
+		memory_ends(0, UINT64_MAX);
+		if (krt_api[c->api].op != KRT_OP_PRIMARY_RELEASE)
+			krt_host_forget();
+	} else if ((r = krt_host_from(addr)) && r->base == addr) {
+		memory_ends(addr, r->end);
 		krt_host_gone(addr);
 	}
+	krt_host_unlock();
+}
+
+void krt_host_unmapped(uint64_t lo, uint64_t hi)
+{
+	if (!krt_guard_near(lo, hi) || !krt_host_lock())
+		return;
+	memory_ends(lo, hi);
 	krt_host_unlock();
 }
 

@@ -31,6 +31,7 @@
  */
 #include "graphs.h"
 #include "heap.h"
+#include "host.h"
 #include "lane.h"
 #include "objects.h"
 #include "pointers.h"
@@ -520,12 +521,22 @@ static bool put_copy(struct out *o, const void *from, size_t len)
 	return to != NULL;
 }
 
-static void host_memory(struct out *o, uint64_t base, uint64_t len)
+/* What holder held for a node (0: for all of its nodes) may change or go. */
+static void release(uint64_t holder, uint64_t node)
+{
+	krt_heap_release(holder, node);
+	if (krt_host_on())
+		krt_flight_release(holder, node);
+}
+
+static void host_memory(struct out *o, uint64_t base, uint64_t len, enum krt_guard_use use)
 {
 	uint64_t sp = (uintptr_t)o->c;
 
 	if (!base || !len || base + len < base)
 		return;
+	if (krt_host_on())
+		krt_flight_hold(base, len, o->holder, o->node, use);
 	krt_heap_hold(base, len, o->holder, o->node);
 	if (o->single && !o->depth && base >= sp && krt_on_own_stack(o->c->thread, sp) &&
 	    base < o->c->thread->stack_high)
@@ -563,6 +574,8 @@ static bool put_kernel(struct out *o, const CUDA_KERNEL_NODE_PARAMS *k)
 	if (!to)
 		return false;
 	krt_kernel_args_copy(&args, to);
+	if (krt_host_on())
+		krt_flight_hold_words(to + 1, args.size, o->holder, o->node);
 	return true;
 }
 
@@ -574,7 +587,7 @@ static bool put_kernel_v1(struct out *o, const CUDA_KERNEL_NODE_PARAMS_v1 *k)
 	return put_kernel(o, &v2);
 }
 
-#define HOST_SIDE(m, side)                                                                  \
+#define HOST_SIDE(m, side, use)                                                                \
 	do {                                                                                \
 		uint64_t base, len;                                                         \
                                                                                             \
@@ -586,13 +599,13 @@ static bool put_kernel_v1(struct out *o, const CUDA_KERNEL_NODE_PARAMS_v1 *k)
 		if (base && krt_rows_span(&base, (m)->side##XInBytes, (m)->side##Y, (m)->side##Z, \
 					  (m)->side##Pitch, (m)->side##Height, (m)->WidthInBytes, \
 					  (m)->Height, (m)->Depth, &len))                   \
-			host_memory(o, base, len);                                          \
+			host_memory(o, base, len, use);                                     \
 	} while (0)
 
 static bool put_memcpy(struct out *o, const CUDA_MEMCPY3D *m)
 {
-	HOST_SIDE(m, src);
-	HOST_SIDE(m, dst);
+	HOST_SIDE(m, src, KRT_GUARD_READS);
+	HOST_SIDE(m, dst, KRT_GUARD_WRITES);
 	return put_copy(o, m, sizeof *m);
 }
 
@@ -602,7 +615,7 @@ static bool put_memset(struct out *o, const CUDA_MEMSET_NODE_PARAMS *m)
 
 	if (base && krt_rows_span(&base, 0, 0, 0, m->height > 1 ? m->pitch : 0, 0, m->width * m->elementSize,
 				  m->height, 1, &len))
-		host_memory(o, base, len);
+		host_memory(o, base, len, KRT_GUARD_WRITES);
 	return put_copy(o, m, sizeof *m);
 }
 
@@ -610,7 +623,7 @@ static bool put_host(struct out *o, uint64_t fn, uint64_t data)
 {
 	uint64_t v[] = { fn, data };
 
-	host_memory(o, data, 1); /* how much it uses is not known; the first byte ends with the block */
+	host_memory(o, data, 1, KRT_GUARD_READS); /* how much it uses is not known; the first byte ends with the block */
 	return put_copy(o, v, sizeof v);
 }
 
@@ -1001,7 +1014,7 @@ static void exec_node_blob(struct krt_call *c)
 
 	if (!at)
 		return;
-	krt_heap_release(a[0] | 1, a[1]);
+	release(a[0] | 1, a[1]);
 #define NODE(type) node = node_begin(&o, CU_GRAPH_NODE_TYPE_##type, a[1])
 #define ARG(type) ((const type *)a[2])
 	switch (a[2] ? (enum krt_api_id)c->api : KRT_NR_APIS) {
@@ -1223,10 +1236,10 @@ void krt_graphs_before(struct krt_call *c, enum krt_graph_part part, uint64_t st
 		break;
 	case KRT_OP_GRAPH_NODE_DESTROY:
 		forget_graph(0, a[0], 0);
-		krt_heap_release(0, a[0]);
+		release(0, a[0]);
 		break;
 	case KRT_OP_GRAPH_EXEC_DESTROY:
-		krt_heap_release(a[0] | 1, 0);
+		release(a[0] | 1, 0);
 		break;
 	case KRT_OP_CTX_DESTROY:
 	case KRT_OP_PRIMARY_RESET:
@@ -1303,7 +1316,7 @@ void krt_graphs_after(struct krt_call *c, enum krt_graph_part part, uint64_t str
 			graph_blob(c, a[1], *(const uint64_t *)a[0] | 1);
 		break;
 	case KRT_OP_GRAPH_EXEC_UPDATE:
-		krt_heap_release(a[0] | 1, 0);
+		release(a[0] | 1, 0);
 		graph_blob(c, a[1], a[0] | 1);
 		break;
 	case KRT_OP_GRAPH_CLONE:
@@ -1318,7 +1331,7 @@ void krt_graphs_after(struct krt_call *c, enum krt_graph_part part, uint64_t str
 	case KRT_OP_GRAPH_NODE_SET: {
 		uint64_t holder = krt_heap_holder(a[0]);
 
-		krt_heap_release(0, a[0]);
+		release(0, a[0]);
 		node_blob(c, a[0], holder ? holder : a[0], ctx_of_call(c));
 		break;
 	}

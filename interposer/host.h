@@ -51,6 +51,13 @@ bool krt_host_lock(void); /* false: refused */
 void krt_host_unlock(void);
 void krt_host_account(enum krt_host_account which, uint64_t bytes);
 
+/* What an operation does with memory. */
+enum krt_guard_use {
+	KRT_GUARD_READS,     /* reads: the CPU may read too */
+	KRT_GUARD_WRITES,    /* the CPU may do nothing */
+	KRT_GUARD_MAY_WRITE, /* or only reads: nobody here knows */
+};
+
 /* ---- flight.c ---- */
 bool krt_flight_open(void);
 /* Called around every recorded call while krt_host_on(): */
@@ -64,9 +71,13 @@ void krt_flight_pages(void);
 void krt_flight_note(const struct krt_call *call);
 /* The parameters of a launch, before the driver is called: managed memory that they name. */
 void krt_flight_words(const void *bytes, size_t len);
-/* A graph's node names [base, base + len); as krt_heap_hold. */
-void krt_flight_hold(uint64_t base, uint64_t len, uint64_t holder, bool written);
-void krt_flight_release(uint64_t holder);
+/* A graph's node names [base, base + len), or parameters of a kernel; holder and node as for krt_heap_hold. */
+void krt_flight_hold(uint64_t base, uint64_t len, uint64_t holder, uint64_t node, enum krt_guard_use use);
+void krt_flight_hold_words(const void *bytes, size_t len, uint64_t holder, uint64_t node);
+void krt_flight_release(uint64_t holder, uint64_t node);
+
+/* The program unmaps, moves or protects whole pages itself: they are not watched any more.  Any thread. */
+void krt_host_unmapped(uint64_t lo, uint64_t hi);
 
 /* Under the lock: does an unfinished operation use one of the bytes, and write it (or may)? */
 bool krt_flight_meets(uint64_t lo, uint64_t hi, bool written_only);
@@ -84,16 +95,12 @@ const struct krt_host_range *krt_host_from(uint64_t addr);
 bool krt_host_any_managed(void);
 void krt_host_born(uint64_t base, uint64_t len, enum krt_host_kind kind);
 void krt_host_gone(uint64_t base); /* as it was born */
+void krt_host_forget(void);        /* all of it */
 /* Whole pages that hold bytes of [*lo, *hi) (inside allocation r) and of nothing else. */
 void krt_host_pages(const struct krt_host_range *r, uint64_t *lo, uint64_t *hi);
 
 /* ---- guard.c: under the lock; whole pages ---- */
 
-enum krt_guard_use {
-	KRT_GUARD_READS,     /* the operation reads: the CPU may read too */
-	KRT_GUARD_WRITES,    /* it writes: the CPU may do nothing */
-	KRT_GUARD_MAY_WRITE, /* or reads only, nobody here knows */
-};
 /* Counts one more operation.  Applied by krt_guard_apply. */
 void krt_guard_add(uint64_t lo, uint64_t hi, enum krt_guard_use use, bool readonly);
 void krt_guard_remove(uint64_t lo, uint64_t hi, enum krt_guard_use use);

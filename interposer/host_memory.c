@@ -90,6 +90,11 @@ void krt_host_gone(uint64_t base)
 		take_out(i);
 }
 
+void krt_host_forget(void)
+{
+	nranges = managed = 0;
+}
+
 void krt_host_pages(const struct krt_host_range *r, uint64_t *lo, uint64_t *hi)
 {
 	unsigned i = (unsigned)(r - range);
