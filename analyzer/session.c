@@ -431,6 +431,8 @@ static bool conclude(struct krt_session *s, struct proc *q, struct krt_report *r
 	p->exe = krt_arena_strdup(r->arena, h->exe);
 	p->exit_code = h->state == KRT_PROC_EXITED ? h->exit_code : -1;
 	p->stalled_ns = h->stalled_ns;
+	p->coverage.host_mode = h->host_mode <= KRT_HOST_guard ? h->host_mode : KRT_HOST_api;
+	memcpy(p->coverage.host, h->host, sizeof(p->coverage.host));
 	if (p->timeline)
 		p->timeline->offset_ns = h->mono_ns;
 	krt_proc_volume(q->p, &records, &bytes, &peak);

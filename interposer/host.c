@@ -34,6 +34,7 @@ bool krt_host_open(void)
 		krt_trouble(KRT_TROUBLE_MEMORY);
 		return false;
 	}
+	krt_proc->host_mode = mode;
 	atomic_store(&krt_host_mode, mode);
 	return true;
 }

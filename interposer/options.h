@@ -9,6 +9,8 @@
 #ifndef KRT_OPTIONS_H
 #define KRT_OPTIONS_H
 
+#include "account.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,7 +27,7 @@ enum { KRT_STACKS_none, KRT_STACKS_leaf, KRT_STACKS_full };
 enum { KRT_PYSTACKS_off, KRT_PYSTACKS_auto, KRT_PYSTACKS_force };
 enum { KRT_ON_FULL_wait, KRT_ON_FULL_drop };
 enum { KRT_TIMING_off, KRT_TIMING_cupti };
-enum { KRT_HOST_api, KRT_HOST_checksum, KRT_HOST_guard };
+/* host: enum krt_host_mode of account.h */
 enum { KRT_SIM_VIEW_observed, KRT_SIM_VIEW_documented };
 
 enum {

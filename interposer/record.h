@@ -39,6 +39,8 @@
 #ifndef KRT_RECORD_H
 #define KRT_RECORD_H
 
+#include "account.h"
+
 #include <stdint.h>
 
 #define KRT_TRACE_MAGIC   0x314e415354524b00ull /* "\0KRTSAN1" */
@@ -64,26 +66,6 @@ enum krt_trouble {
 	KRT_TROUBLE_BYPASS = 1 << 5,    /* CUDA used, but not through us */
 	KRT_TROUBLE_SPACE = 1 << 6,     /* with DROPPED or MEMORY: the disk of the session folder is full */
 	KRT_TROUBLE_PART = 1 << 7,      /* no memory for a part of what was to be recorded; the rest was */
-};
-
-/*
- * host=: bytes of host memory that operations were using while the CPU could get at
- * them, operation by operation; why some of them were not watched.
- */
-#define KRT_HOST_ACCOUNTS(X)                                                       \
-	X(WATCHED, "watched")                                                      \
-	X(SHARED, "share a page with other memory of the program")                 \
-	X(UNPROTECTED, "lie in pages that cannot be protected")                    \
-	X(KERNEL, "were handed to the kernel in a way that is not followed")       \
-	X(DRIVER, "were touched by the driver itself")                             \
-	X(KEPT, "were read by a part of krtsan or a signal handler inside it")     \
-	X(EARLIER, "could still be written by earlier work when the upload began") \
-	X(ROOM, "were too many to keep in mind")
-enum krt_host_account {
-#define X(name, text) KRT_ACCOUNT_##name,
-	KRT_HOST_ACCOUNTS(X)
-#undef X
-	KRT_NR_ACCOUNTS
 };
 
 struct krt_slot {           /* one lane; 64 bytes */
@@ -114,7 +96,9 @@ struct krt_proc {
 	uint64_t stalled_ns;     /* time calls waited for the reader */
 	int32_t reader;          /* pid of the live reader, 0: none */
 	uint32_t parent_records; /* an ancestor answers for this process's exit code */
-	uint64_t host[KRT_NR_ACCOUNTS]; /* bytes */
+	uint64_t host[KRT_NR_ACCOUNTS]; /* bytes, by enum krt_host_account */
+	uint32_t host_mode;      /* the option host= in force */
+	uint32_t pad;
 	char exe[512];
 	char options[1024];      /* effective KRTSAN_OPTIONS */
 	struct krt_slot slot[KRT_LANES];

@@ -234,6 +234,11 @@ static void coverage(struct krt_json *j, const struct krt_coverage *c)
 		krt_json_uint(j, krt_tier_text(k), c->launches_by[k]);
 	krt_json_close(j, '}');
 	COUNTER(device_times)
+	krt_json_open(j, "host", '{');
+	krt_json_string(j, "mode", krt_host_mode_text(c->host_mode));
+	for (unsigned k = 0; k < KRT_NR_ACCOUNTS; k++)
+		krt_json_uint(j, krt_account_key(k), c->host[k]);
+	krt_json_close(j, '}');
 	krt_json_string(j, "timing", c->timing[0] ? c->timing : NULL);
 	krt_json_string(j, "python", c->python[0] ? c->python : NULL);
 #undef COUNTER

@@ -447,7 +447,7 @@ static void copy_text(char *to, size_t size, const char *s)
 
 static void coverage(const struct node *o, struct krt_coverage *c)
 {
-	struct node n = member(o, "coverage"), list, kernels;
+	struct node n = member(o, "coverage"), list, kernels, host;
 	size_t nr;
 
 	if (!is_object(&n)) {
@@ -478,6 +478,12 @@ static void coverage(const struct node *o, struct krt_coverage *c)
 	if (is_object(&kernels))
 		for (unsigned k = 0; k < KRT_NR_TIERS; k++)
 			c->launches_by[k] = count(&kernels, krt_tier_text(k));
+	host = member(&n, "host");
+	if (is_object(&host)) {
+		c->host_mode = word(&host, "mode", KRT_NR_HOST_MODES, krt_host_mode_text);
+		for (unsigned k = 0; k < KRT_NR_ACCOUNTS; k++)
+			c->host[k] = count(&host, krt_account_key(k));
+	}
 	copy_text(c->timing, sizeof(c->timing), borrowed_text(&n, "timing"));
 	copy_text(c->python, sizeof(c->python), borrowed_text(&n, "python"));
 }

@@ -632,6 +632,24 @@ static void counts(struct text *t)
 	say(t, "; ");
 }
 
+/* How the CPU's own accesses were watched. */
+static void host_line(struct text *t, const struct krt_coverage *c)
+{
+	begin(t, 1);
+	say(t, "krtsan: host=%s: bytes of host memory in flight, operation by operation: ",
+	    krt_host_mode_text(c->host_mode));
+	number(t, c->host[KRT_ACCOUNT_WATCHED]);
+	say(t, " watched");
+	for (unsigned k = KRT_ACCOUNT_WATCHED + 1; k < KRT_NR_ACCOUNTS; k++) {
+		if (!c->host[k])
+			continue;
+		say(t, "; not watched: ");
+		number(t, c->host[k]);
+		say(t, " %s", krt_account_text(k));
+	}
+	end(t);
+}
+
 static void last_line(struct text *t, size_t hidden)
 {
 	enum krt_verdict v = krt_report_verdict(t->r);
@@ -657,6 +675,8 @@ static void last_line(struct text *t, size_t hidden)
 		}
 		end(t);
 	}
+	if (sum.host_mode)
+		host_line(t, &sum);
 	if (sum.python[0]) {
 		begin(t, 1);
 		say(t, "krtsan: no Python frames in call stacks: ");

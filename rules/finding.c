@@ -373,6 +373,10 @@ void krt_report_coverage(const struct krt_report *r, struct krt_coverage *sum)
 		for (unsigned k = 0; k < KRT_NR_TIERS; k++)
 			ADD(launches_by[k])
 		ADD(device_times)
+		for (unsigned k = 0; k < KRT_NR_ACCOUNTS; k++)
+			ADD(host[k])
+		if (sum->host_mode < c->host_mode)
+			sum->host_mode = c->host_mode;
 		if (!sum->timing[0])
 			memcpy(sum->timing, c->timing, sizeof(sum->timing));
 		if (!sum->python[0])

@@ -6,6 +6,8 @@
 #ifndef KRT_FINDING_H
 #define KRT_FINDING_H
 
+#include "../interposer/account.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -266,6 +268,8 @@ struct krt_coverage {
 	uint64_t launches_by[KRT_NR_TIERS];
 	uint64_t device_times; /* operations of which the device's times are known */
 	char timing[96];       /* whether they are recorded, or why not; "": not asked for */
+	unsigned host_mode;    /* how the CPU's own accesses were found: KRT_HOST_api, ... of options.h */
+	uint64_t host[KRT_NR_ACCOUNTS]; /* bytes that were watched for them, or why not; record.h */
 	char python[96];       /* why stacks have no Python frames; "": they have, or there is no Python */
 };
 

@@ -452,7 +452,7 @@ function showFinding(i) {
 }
 
 function counters(c) {
-	const skip = new Set(["complete", "reasons", "kernels", "timing", "python"]);
+	const skip = new Set(["complete", "reasons", "kernels", "host", "timing", "python"]);
 	const rows = Object.entries(c).filter(
 		([k, v]) => !skip.has(k) && typeof v === "number" && v,
 	);
