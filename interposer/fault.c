@@ -126,11 +126,6 @@ bool krt_fault(int sig, void *siginfo, void *ucontext)
 	return guarded || last.tries++ < TRIES;
 }
 
-bool krt_fault_open(void)
-{
-	return krt_signals_open();
-}
-
 void krt_host_given(unsigned api, uint64_t addr, uint64_t len, bool write)
 {
 	uint64_t hi = addr + len, end;

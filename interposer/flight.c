@@ -886,6 +886,8 @@ void krt_flight_pages(void)
 		return;
 	if (!krt_host_lock())
 		return;
+	if (begun && krt_guarding())
+		krt_signals_check();
 	for (struct krt_flight *f = begun; f; f = f->next_begun)
 		for (struct krt_flight_range *r = f->ranges; r; r = r->next)
 			krt_guard_add(r->page_lo, r->page_hi, r->use, r->readonly);

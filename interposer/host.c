@@ -30,10 +30,12 @@ bool krt_host_open(void)
 
 	if (mode == KRT_HOST_api)
 		return true;
-	if (!krt_flight_open() || (mode == KRT_HOST_guard && !krt_fault_open())) {
+	if (!krt_flight_open()) {
 		krt_trouble(KRT_TROUBLE_MEMORY);
 		return false;
 	}
+	if (mode == KRT_HOST_guard && !krt_signals_open())
+		return false; /* the report tells the mode in force */
 	krt_proc->host_mode = mode;
 	atomic_store(&krt_host_mode, mode);
 	return true;

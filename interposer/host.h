@@ -116,7 +116,6 @@ void krt_guard_open_pages(uint64_t lo, uint64_t hi, bool write);
 bool krt_guard_near(uint64_t lo, uint64_t hi);
 
 /* ---- fault.c ---- */
-bool krt_fault_open(void);
 /* True: it was about a guarded page, the instruction may go on. */
 bool krt_fault(int sig, void *siginfo, void *ucontext);
 /*
@@ -127,6 +126,11 @@ void krt_host_given(unsigned api, uint64_t addr, uint64_t len, bool write);
 
 /* ---- signals.c ---- */
 bool krt_signals_open(void);
+void krt_signals_check(void); /* before pages are protected */
+
+/* The calling thread blocks neither of the two signals from here on; *was: its mask before. */
+bool krt_signals_unmask(uint64_t *was);
+void krt_signals_mask(const uint64_t *mask);
 
 /* ---- checksum.c: under the lock ---- */
 /* The source of an upload; false: not to be had. */

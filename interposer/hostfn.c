@@ -10,6 +10,7 @@
  * while a stream captures: a graph would run the cell again and again.
  */
 #include "call.h"
+#include "host.h"
 #include "lane.h"
 
 struct cell {
@@ -33,10 +34,14 @@ struct run {
 	struct krt_thread *thread;
 	uint64_t token, session;
 	void *frame;
+	uint64_t mask; /* of the thread, where pages are guarded: the driver's may block all signals */
+	bool unmasked;
 };
 
 static void leave(struct run *run)
 {
+	if (run->unmasked)
+		krt_signals_mask(&run->mask);
 	krt_tls.hostfn = run->outer;
 	if (run->thread && krt_tls.session == run->session)
 		run->thread->hostfn--;
@@ -55,6 +60,8 @@ static void enter(struct run *run, struct cell *cell)
 		run->thread->hostfn++;
 	}
 	krt_tls.hostfn = run;
+	if (krt_guarding())
+		run->unmasked = krt_signals_unmask(&run->mask);
 }
 
 /*
