@@ -298,6 +298,8 @@ static void range_add(struct krt_flight *f, const struct krt_host_range *in, uin
 		      enum krt_guard_use use)
 {
 	struct krt_flight_range *r;
+	enum krt_host_account why;
+	uint64_t from, to;
 
 	lo = lo > in->base ? lo : in->base;
 	hi = hi < in->end ? hi : in->end;
@@ -315,11 +317,10 @@ static void range_add(struct krt_flight *f, const struct krt_host_range *in, uin
 		return;
 	r->page_lo = lo;
 	r->page_hi = hi;
-	krt_host_pages(in, &r->page_lo, &r->page_hi);
-	if (lo < r->page_lo)
-		krt_host_account(KRT_ACCOUNT_SHARED, (r->page_lo < hi ? r->page_lo : hi) - lo);
-	if (hi > r->page_hi && r->page_hi >= r->page_lo && r->page_hi >= lo)
-		krt_host_account(KRT_ACCOUNT_SHARED, hi - r->page_hi);
+	why = krt_host_pages(in, &r->page_lo, &r->page_hi);
+	from = lo > r->page_lo ? lo : r->page_lo;
+	to = hi < r->page_hi ? hi : r->page_hi;
+	krt_host_account(why, hi - lo - (to > from ? to - from : 0));
 }
 
 static void range_find(struct krt_flight *f, uint64_t lo, uint64_t hi, enum krt_guard_use use)
@@ -825,6 +826,20 @@ void krt_flight_before(const struct krt_call *c)
 	} else if ((r = krt_host_from(addr)) && r->base == addr) {
 		memory_ends(addr, r->end);
 		krt_host_gone(addr);
+	}
+	krt_host_unlock();
+}
+
+void krt_host_exempt(uint64_t lo, uint64_t len, bool on)
+{
+	uint64_t hi = lo + len < lo ? UINT64_MAX : lo + len;
+
+	if (!len || !krt_host_lock())
+		return;
+	krt_host_set_exempt(lo, hi, on);
+	if (on && krt_guard_near(lo, hi)) {
+		krt_host_account(KRT_ACCOUNT_KERNEL, krt_guard_bytes(lo, hi));
+		memory_ends(lo, hi);
 	}
 	krt_host_unlock();
 }

@@ -228,6 +228,15 @@ void krt_guard_apply(void)
 	}
 }
 
+uint64_t krt_guard_bytes(uint64_t lo, uint64_t hi)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = from(lo); i < nsegs && seg[i].lo < hi; i++)
+		n += (seg[i].hi < hi ? seg[i].hi : hi) - (seg[i].lo > lo ? seg[i].lo : lo);
+	return n;
+}
+
 void krt_guard_drop(uint64_t lo, uint64_t hi)
 {
 	unsigned i, k;

@@ -33,6 +33,7 @@
 #include <sys/mman.h>
 
 #include "heap.h"
+#include "host.h"
 #include "internal.h"
 #include "modules.h"
 #include "next.h"
@@ -719,6 +720,8 @@ EXPORT int munmap(void *addr, size_t len)
 
 	if (krt_unlikely(!real))
 		return (int)syscall(SYS_munmap, addr, len);
+	if (krt_guarding() && len)
+		krt_host_unmapped(lo, hi);
 	/* a call that the kernel will refuse ends nothing */
 	if (watching() && len && !(lo & 4095) && hi > lo && overlaps(lo, hi))
 		record(KRT_API_munmap, lo, hi - lo);
@@ -741,6 +744,11 @@ EXPORT void *mremap(void *addr, size_t old_len, size_t new_len, int flags, ...)
 	}
 	if (krt_unlikely(!real))
 		return (void *)syscall(SYS_mremap, addr, old_len, new_len, flags, target);
+	if (krt_guarding()) {
+		krt_host_unmapped(lo, hi);
+		if (flags & MREMAP_FIXED)
+			krt_host_unmapped((uintptr_t)target, (uintptr_t)target + whole_pages(new_len));
+	}
 	if (!watching())
 		return real(addr, old_len, new_len, flags, target);
 	gone = old_len && overlaps(lo, hi);

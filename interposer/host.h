@@ -79,6 +79,12 @@ void krt_flight_release(uint64_t holder, uint64_t node);
 /* The program unmaps, moves or protects whole pages itself: they are not watched any more.  Any thread. */
 void krt_host_unmapped(uint64_t lo, uint64_t hi);
 
+/*
+ * Whole pages that hold bytes of [lo, lo + len) are not watched (off: are again): the program
+ * protects them itself, or somebody else has them.  Any thread.
+ */
+void krt_host_exempt(uint64_t lo, uint64_t len, bool on);
+
 /* Under the lock: does an unfinished operation use one of the bytes, and write it (or may)? */
 bool krt_flight_meets(uint64_t lo, uint64_t hi, bool written_only);
 
@@ -96,8 +102,10 @@ bool krt_host_any_managed(void);
 void krt_host_born(uint64_t base, uint64_t len, enum krt_host_kind kind);
 void krt_host_gone(uint64_t base); /* as it was born */
 void krt_host_forget(void);        /* all of it */
-/* Whole pages that hold bytes of [*lo, *hi) (inside allocation r) and of nothing else. */
-void krt_host_pages(const struct krt_host_range *r, uint64_t *lo, uint64_t *hi);
+/* Parts of them that are not to be protected. */
+void krt_host_set_exempt(uint64_t lo, uint64_t hi, bool on);
+/* Whole pages that hold bytes of [*lo, *hi) (inside allocation r) and of nothing else; why not of all of them. */
+enum krt_host_account krt_host_pages(const struct krt_host_range *r, uint64_t *lo, uint64_t *hi);
 
 /* ---- guard.c: under the lock; whole pages ---- */
 
@@ -106,6 +114,8 @@ void krt_guard_add(uint64_t lo, uint64_t hi, enum krt_guard_use use, bool readon
 void krt_guard_remove(uint64_t lo, uint64_t hi, enum krt_guard_use use);
 /* The pages' protection becomes what the counts say. */
 void krt_guard_apply(void);
+/* Bytes of it in pages that operations use. */
+uint64_t krt_guard_bytes(uint64_t lo, uint64_t hi);
 /* Memory that ends: forgotten, and as the program had it. */
 void krt_guard_drop(uint64_t lo, uint64_t hi);
 /* The CPU touches [lo, hi): closed to it (write: to a write)?  *end: up to where this answer holds. */

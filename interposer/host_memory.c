@@ -95,7 +95,43 @@ void krt_host_forget(void)
 	nranges = managed = 0;
 }
 
-void krt_host_pages(const struct krt_host_range *r, uint64_t *lo, uint64_t *hi)
+/* Few: a program that protects its own pinned memory, or gives it to a network card. */
+#define EXEMPT 256
+static struct {
+	uint64_t lo, hi;
+} exempt[EXEMPT];
+static unsigned nexempt;
+
+void krt_host_set_exempt(uint64_t lo, uint64_t hi, bool on)
+{
+	unsigned n = 0;
+
+	lo &= ~(PAGE - 1);
+	hi = hi > UINT64_MAX - PAGE ? hi : (hi + PAGE - 1) & ~(PAGE - 1);
+	for (unsigned i = 0; i < nexempt; i++) /* what is whole in the new one is said anew */
+		if (exempt[i].lo < lo || exempt[i].hi > hi)
+			exempt[n++] = exempt[i];
+	nexempt = n;
+	if (!on)
+		return;
+	if (nexempt == EXEMPT) { /* so many: nothing is protected any more */
+		lo = 0;
+		hi = UINT64_MAX;
+		nexempt = 0;
+	}
+	exempt[nexempt].lo = lo;
+	exempt[nexempt++].hi = hi;
+}
+
+static bool is_exempt(uint64_t lo, uint64_t hi)
+{
+	for (unsigned i = 0; i < nexempt; i++)
+		if (exempt[i].lo < hi && exempt[i].hi > lo)
+			return true;
+	return false;
+}
+
+enum krt_host_account krt_host_pages(const struct krt_host_range *r, uint64_t *lo, uint64_t *hi)
 {
 	unsigned i = (unsigned)(r - range);
 	uint64_t first = *lo & ~(PAGE - 1), last = (*hi + PAGE - 1) & ~(PAGE - 1);
@@ -105,6 +141,11 @@ void krt_host_pages(const struct krt_host_range *r, uint64_t *lo, uint64_t *hi)
 		first += PAGE;
 	if (last > *hi && (!own || *hi < r->end || (i + 1 < nranges && range[i + 1].base < last)))
 		last -= PAGE;
+	if (nexempt && is_exempt(first, last)) {
+		*hi = *lo;
+		return KRT_ACCOUNT_KERNEL;
+	}
 	*lo = first;
 	*hi = last > first ? last : first;
+	return KRT_ACCOUNT_SHARED;
 }

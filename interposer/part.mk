@@ -35,7 +35,7 @@ $(O)/interposer-nop/%.o: interposer/%
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(INTER_CFLAGS) $(INTER_PLAIN) -DKRT_NOP -MMD -MP -c -o $@ $<
 
-$(O)/interposer/exports.map: interposer/exports.map.in interposer/api.def interposer/library.def
+$(O)/interposer/exports.map: interposer/exports.map.in interposer/api.def interposer/library.def interposer/syscalls.def
 	@mkdir -p $(@D)
 	$(Q)$(CC) -E -P -undef -x c -Iinterposer -o $@ $<
 
