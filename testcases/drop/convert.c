@@ -9,12 +9,14 @@
 #include "convert.h"
 
 #include "interposer/cuabi.h"
+#include "testcases/oracle/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define PIECES_MAX 20000
-#define OWN	   UINT8_MAX /* the program's own memory, until it has a slot */
+#define CAPTURING  (UINT64_MAX - STREAMS) /* handle of a graph that a stream still captures */
+#define OWN	   UINT8_MAX		  /* the program's own memory, until it has a slot */
 
 SLOT struct stream_slot stream_slot[STREAMS];
 SLOT struct buffer_slot buffer_slot[BUFFERS];
@@ -49,6 +51,9 @@ static struct {
 	uint64_t event[CONTEXTS][EVENTS];
 	uint64_t token[EVENTS];
 	unsigned tokens, numbers;
+	struct piece end[BUFFERS]; /* of memory of the heap */
+	unsigned ends;
+	uint64_t graph[GRAPH_SLOTS], exec[EXEC_SLOTS]; /* handles; 0: free */
 	bool live[BUFFERS];
 	uint64_t size[BUFFERS];
 	unsigned buffers;
@@ -260,6 +265,43 @@ static void touch_rows(struct op *o, bool write, uint64_t addr, uint64_t width, 
 	}
 	for (uint64_t i = 0; i < rows && !w.c->lacks[0]; i++)
 		piece(o, r, addr + i * pitch, width);
+}
+
+/* --- graphs ----------------------------------------------------------------------------- */
+
+static uint8_t slot_of(const uint64_t *list, unsigned n, uint64_t handle, const char *none)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (list[i] == handle)
+			return (uint8_t)i;
+	lacks(none);
+	return 0;
+}
+
+static uint8_t graph_of(uint64_t handle)
+{
+	return slot_of(w.graph, GRAPH_SLOTS, handle, "graphs not seen at birth");
+}
+
+static uint8_t exec_of(uint64_t handle)
+{
+	return slot_of(w.exec, EXEC_SLOTS, handle, "executables not seen at birth");
+}
+
+static uint8_t new_slot(uint64_t *list, unsigned n, uint64_t handle)
+{
+	uint8_t slot = slot_of(list, n, 0, "more graphs");
+
+	list[slot] = handle;
+	return slot;
+}
+
+static void capture_end(struct op *o, uint64_t graph)
+{
+	o->what = OP_CAPTURE_END;
+	o->graph = slot_of(w.graph, GRAPH_SLOTS, CAPTURING + o->stream,
+			   "captures not seen at their begin");
+	w.graph[o->graph] = graph;
 }
 
 /* --- calls ------------------------------------------------------------------------------ */
@@ -511,6 +553,36 @@ static void one_call(struct op *o, const struct krt_call *c)
 		o->event = token_of(c->token);
 		o->ready = c->stream != UINT64_MAX;
 		break;
+	case KRT_OP_CAPTURE_BEGIN:
+		o->what = OP_CAPTURE_BEGIN;
+		o->graph = new_slot(w.graph, GRAPH_SLOTS, CAPTURING + o->stream);
+		break;
+	case KRT_OP_CAPTURE_END:
+		capture_end(o, c->out_handle);
+		break;
+	case KRT_OP_GRAPH_DESTROY:
+		w.graph[graph_of(c->graph)] = 0;
+		break;
+	case KRT_OP_GRAPH_INSTANTIATE:
+		o->what = OP_INSTANTIATE;
+		o->graph = graph_of(c->graph);
+		o->exec = new_slot(w.exec, EXEC_SLOTS, c->out_handle);
+		break;
+	case KRT_OP_GRAPH_EXEC_UPDATE:
+		o->what = OP_EXEC_UPDATE;
+		o->graph = graph_of(c->graph);
+		o->exec = exec_of(c->exec);
+		break;
+	case KRT_OP_GRAPH_EXEC_DESTROY:
+		o->what = OP_EXEC_DESTROY;
+		o->exec = exec_of(c->exec);
+		w.exec[o->exec] = 0;
+		break;
+	case KRT_OP_GRAPH_LAUNCH:
+		o->what = OP_GRAPH_LAUNCH;
+		o->exec = exec_of(c->exec);
+		break;
+	case KRT_OP_CAPTURE_MODE:
 	case KRT_OP_NONE:
 	case KRT_OP_INIT:
 	case KRT_OP_CTX_CURRENT:
@@ -523,7 +595,10 @@ static void one_call(struct op *o, const struct krt_call *c)
 	case KRT_OP_MODULE_FUNCTION:
 	case KRT_OP_NOTE_NAME:
 	case KRT_OP_NOTE_ACCESS: /* told by the launch */
-	case KRT_OP_HEAP_END:	 /* the program's own memory has no end here */
+		break;
+	case KRT_OP_HEAP_END: /* only memory that nobody touches has no end here */
+		if (w.ends < BUFFERS)
+			w.end[w.ends++] = (struct piece){.lo = c->addr, .hi = c->addr + c->bytes};
 		break;
 	default:
 		lacks(krt_op_name(c->op));
@@ -573,8 +648,6 @@ static void call_record(long number, const struct record *x)
 		lacks("ignored regions");
 	if (x->rec->flags & KRT_RF_HOSTFN)
 		lacks("host functions");
-	if (call.capture)
-		lacks("captures");
 	memset(o, 0, sizeof(*o));
 	o->what = NR_OPERATIONS;
 	o->thread = (uint8_t)thread_of(x->lane);
@@ -588,7 +661,8 @@ static void call_record(long number, const struct record *x)
 		return;
 	c->record[c->p.n] = number;
 	c->ticket[c->p.n] = call.rec->t0;
-	c->drops[c->p.n] = drops(o->what, o->ready);
+	/* of one that is captured the graph tells */
+	c->drops[c->p.n] = drops(o->what, o->ready) && !call.capture;
 	if (c->drops[c->p.n] && o->what != OP_EVENT_QUERY && o->what != OP_STREAM_QUERY)
 		c->number[c->p.n] = ++w.numbers;
 	c->p.n++;
@@ -629,6 +703,15 @@ static void own_buffers(void)
 		x->buffer = (uint8_t)b;
 		w.c->p.op[x->op].range[x->range].buffer = (uint8_t)b;
 	}
+}
+
+static void check_ends(void)
+{
+	for (unsigned i = 0; i < w.ends; i++)
+		for (unsigned k = 0; k < w.pieces; k++)
+			if (buffer_slot[w.piece[k].buffer].kind == PAGEABLE &&
+			    w.piece[k].lo < w.end[i].hi && w.end[i].lo < w.piece[k].hi)
+				lacks("ends of memory of the heap");
 }
 
 static uint64_t bound[BUFFERS][CELLS + 1]; /* ascending */
@@ -701,6 +784,20 @@ static bool is_open(const struct program *p)
 	return said[0] >= needed[0] && said[1] >= needed[1];
 }
 
+static void check_graphs(const struct program *p)
+{
+	static struct graphs g;
+
+	graphs_begin(&g);
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct op *o = &p->op[i];
+
+		if ((is_graph_op(o) || graphs_capture(&g, o) >= 0) && !graphs_allow(&g, o))
+			lacks("captures and graphs of other kinds");
+		graphs_step(&g, p, i);
+	}
+}
+
 void convert(struct converted *c, const struct trace *t)
 {
 	memset(c, 0, sizeof(*c));
@@ -732,6 +829,10 @@ void convert(struct converted *c, const struct trace *t)
 	if (!c->lacks[0])
 		make_cells();
 	c->open = is_open(&c->p);
+	if (!c->lacks[0])
+		check_ends();
+	if (!c->lacks[0])
+		check_graphs(&c->p);
 }
 
 /* --- for the judge ---------------------------------------------------------------------- */
@@ -774,6 +875,19 @@ static uint8_t buffer_of(const struct op *o, uint64_t addr)
 	return OWN;
 }
 
+/* What a launch touches is in its nodes. */
+static uint8_t buffer_of_pair(const struct program *p, const struct told *x, uint64_t addr)
+{
+	uint8_t b = buffer_of(&p->op[x->cur], addr);
+
+	if (b == OWN && p->op[x->cur].what == OP_GRAPH_LAUNCH)
+		b = buffer_of(&p->op[x->prev], addr);
+	for (unsigned i = w.buffers; b == OWN && p->op[x->cur].what == OP_GRAPH_LAUNCH && i-- > 0;)
+		if (addr - buffer_slot[i].addr < w.size[i])
+			b = (uint8_t)i;
+	return b;
+}
+
 static bool touches(const struct op *o, uint8_t buffer)
 {
 	for (unsigned i = 0; i < o->nranges; i++)
@@ -782,13 +896,18 @@ static bool touches(const struct op *o, uint8_t buffer)
 	return false;
 }
 
+static bool has_cells(int rule)
+{
+	return is_race(rule) || is_host(rule) || is_of_graphs(rule);
+}
+
 void take_findings(struct trial *t, const struct converted *c, const struct krt_report *r)
 {
 	t->n = 0;
 	for (size_t i = 0; i < r->nfindings && t->n < FINDINGS; i++) {
 		const struct krt_finding *f = &r->finding[i];
 		struct told *x = &t->told[t->n];
-		uint64_t lo = f->current.range_base, hi = lo + f->current.range_len;
+		uint64_t lo = f->current.range_base, hi = lo + f->current.range_len, at;
 
 		if (!is_judged((int)f->rule) || f->confidence != KRT_CERTAIN)
 			continue;
@@ -801,14 +920,14 @@ void take_findings(struct trial *t, const struct converted *c, const struct krt_
 		}
 		x->in_view[DOC] = true;
 		x->in_view[OBS] = f->view == KRT_BOTH_VIEWS;
-		x->buffer = buffer_of(&c->p.op[x->cur],
-				      is_race(x->rule) || is_host(x->rule) ? lo : f->buffer.base);
+		at = has_cells(x->rule) ? lo : f->buffer.base;
+		x->buffer = buffer_of_pair(&c->p, x, at);
 		if (x->buffer == OWN) {
 			snprintf(t->why, sizeof(t->why), "of memory that nobody touched: %s",
 				 f->message);
 			return;
 		}
-		if (is_race(x->rule) || is_host(x->rule)) {
+		if (has_cells(x->rule)) {
 			x->cells = cells_between(x->buffer, lo, hi);
 			if (!x->cells) {
 				snprintf(t->why, sizeof(t->why), "bytes that nobody touched: %s",
@@ -819,7 +938,8 @@ void take_findings(struct trial *t, const struct converted *c, const struct krt_
 				  ((cells_t)1 << (63 - __builtin_clzll(x->cells)));
 		}
 		/* of a kernel that only has a pointer into the memory the judge knows nothing */
-		if (is_free(x->rule) && !touches(&c->p.op[x->prev], x->buffer))
+		if (is_free(x->rule) && c->p.op[x->prev].what == OP_KERNEL &&
+		    !touches(&c->p.op[x->prev], x->buffer))
 			continue;
 		t->n++;
 	}

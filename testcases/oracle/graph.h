@@ -10,8 +10,7 @@
 
 #include "program.h"
 
-#define GNODES 12 /* of a graph, with those of its children */
-#define LANES  (CONTEXTS * STREAMS * THREADS)
+#define LANES (CONTEXTS * STREAMS * THREADS)
 
 enum gnode_type { GN_KERNEL, GN_COPY, GN_SET, GN_CHILD };
 struct gnode {

@@ -24,6 +24,9 @@
 #define EVENTS	  3 /* of each context */
 #define STREAMS	  6
 #define BUFFERS	  8
+#define GRAPH_SLOTS 2
+#define EXEC_SLOTS  2
+#define GNODES	    12 /* of a graph, with those of its children */
 #define PAIRS_MAX 4096
 #define SLOT	  const
 typedef uint8_t cells_t; /* one bit a cell */
@@ -35,13 +38,14 @@ typedef uint8_t cells_t; /* one bit a cell */
 #define EVENTS	  100
 #define STREAMS	  64
 #define BUFFERS	  100
+#define GRAPH_SLOTS 16
+#define EXEC_SLOTS  16
+#define GNODES	    32
 #define PAIRS_MAX 16384
 #define SLOT
 typedef uint64_t cells_t;
 #endif
-#define CONTEXTS    2 /* each of a device of its own */
-#define GRAPH_SLOTS 2
-#define EXEC_SLOTS  2
+#define CONTEXTS 2 /* each of a device of its own */
 
 enum stream_kind { LEGACY, BLOCKING, NON_BLOCKING, PER_THREAD };
 struct stream_slot {
