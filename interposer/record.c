@@ -515,9 +515,9 @@ bool krt_lane_write(struct krt_thread *t, struct krt_rec *rec, size_t len, uint6
 		return false;
 	}
 	if (t1) {
-		uint64_t bound = __atomic_load_n(&krt_proc->ticket, __ATOMIC_SEQ_CST);
-
-		__atomic_store_n(&t->slot->pending, bound, __ATOMIC_SEQ_CST);
+		/* whoever sees the ticket taken sees this: it is stored before, and released with it */
+		__atomic_store_n(&t->slot->pending, __atomic_load_n(&krt_proc->ticket, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
 		*t1 = krt_ticket();
 	}
 	lane_copy(t, rec, len);

@@ -32,7 +32,7 @@
  * its run (hostfn_enter, hostfn_exit).
  * Readers merge the lanes of a process by t1; lane 0 and records with t1 == 0
  * are taken as they come.  Before taking t1 a writer stores a lower bound of it
- * in slot.pending (seq_cst) and clears it after publication, so that
+ * in slot.pending and clears it after publication, so that
  *     horizon = min(ticket, every pending that is not 0), ticket read first
  * is a bound below which no further record can appear.
  */
