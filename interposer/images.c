@@ -146,7 +146,7 @@ static unsigned loader_role(void)
 {
 	static const char runtime[] = "/libcudart";
 	uint64_t pc[24];
-	unsigned n = krt_unwind(pc, 24);
+	unsigned n = krt_unwind(pc, 24, NULL);
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct krt_module *m = krt_module_at(pc[i]);

@@ -6,6 +6,7 @@
 #define KRT_LANE_H
 
 #include "internal.h"
+#include "unwinder.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -43,6 +44,7 @@ struct krt_thread {
 	/* graphs.c: bounds of the thread's stack, 0: not known; how often they were looked for */
 	uint64_t stack_low, stack_high;
 	uint32_t stack_looks;
+	struct krt_unwind_memo stack; /* krt_stack_id's */
 	/* library_call.c: numbers of library calls and of NCCL groups, how many of these are open */
 	uint16_t calls, group, groups;
 };

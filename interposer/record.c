@@ -745,7 +745,7 @@ uint32_t krt_stack_id(bool quiet)
 	if (krt_opt.stacks == KRT_STACKS_none)
 		return 0;
 	was = krt_unwind_quiet(quiet);
-	n = krt_unwind(s.pc, room);
+	n = krt_unwind(s.pc, room, krt_tls.thread ? &krt_tls.thread->stack : NULL);
 	krt_unwind_quiet(was);
 	python = krt_pyframes(s.python, leaf ? LEAF : max, s.pc, n, room, quiet);
 	if (leaf) {

@@ -1021,8 +1021,92 @@ static __attribute__((noinline)) void ask_loader(struct walk *w)
 	krt_modules_refresh();
 }
 
+/* ---- the last walk ---- */
+
+/* This walk against the last one. */
+struct meeting {
+	struct krt_unwind_memo *m; /* NULL: none is kept */
+	unsigned fresh;            /* steps that are not in m->step, innermost first */
+	int at;                    /* the kept state to compare with next */
+	int met;                   /* from this one on the walks are the same so far, -1: they are not */
+};
+
+/* Was the step from one state to the next by words that can be compared? */
+static void note_step(struct krt_unwind_step *s, const struct walk *w, uint64_t p, bool interrupted)
+{
+	int64_t ra = P_RA_OFF(p), fp = 0;
+
+	s->ra_at = s->fp_at = 0;
+	if (interrupted || w->guessed || (P_CFA(p) != CFA_SP && P_CFA(p) != CFA_FP) || !ra || !w->sp_known)
+		return;
+	if (P_FP(p) == FP_CFA)
+		fp = P_FP_OFF(p);
+	else if (P_FP(p) == FP_FP)
+		fp = (int64_t)(s->fp + P_FP_OFF(p) - w->sp);
+	if (P_FP(p) != FP_SAME && P_FP(p) != FP_LOST && (!fp || !fits(fp, 32)))
+		return;
+	s->fp_at = (int32_t)fp;
+	s->ra_at = (int32_t)ra;
+}
+
+/* Would the step from a to b, the next one out, give b again? */
+static inline bool still(struct walk *w, const struct krt_unwind_step *a, const struct krt_unwind_step *b)
+{
+	uintptr_t v;
+
+	if (!a->ra_at || !load(w, b->sp + (uintptr_t)(intptr_t)a->ra_at, &v) || strip(v) != b->pc)
+		return false;
+	return !a->fp_at || (load(w, b->sp + (uintptr_t)(intptr_t)a->fp_at, &v) && v == b->fp);
+}
+
+static void add_fresh(struct meeting *g, const struct krt_unwind_step *s)
+{
+	if (g->fresh < KRT_UNWIND_KEPT)
+		g->m->fresh[g->fresh++] = *s;
+	else
+		g->m->n = 0;
+}
+
+/* A step that had to be made anew led on: what was the same before it is kept as new. */
+static void part(struct meeting *g)
+{
+	if (g->met < 0)
+		return;
+	for (int i = g->met; i > g->at; i--)
+		add_fresh(g, &g->m->step[i]);
+	g->met = -1;
+	g->at--;
+}
+
+/* Is the walk where the last one was? */
+static inline bool meets(struct meeting *g, const struct walk *w, uintptr_t pc)
+{
+	const struct krt_unwind_step *s = g->m->step;
+
+	while (g->at >= 0 && s[g->at].sp < w->sp)
+		g->at--;
+	return g->at >= 0 && s[g->at].sp == w->sp && s[g->at].pc == pc && s[g->at].fp == w->fp && w->sp_known;
+}
+
+/* Keeps what is new in place of what was not met again. */
+static void keep(struct meeting *g)
+{
+	struct krt_unwind_memo *m = g->m;
+	unsigned base = (unsigned)(g->met + 1), over;
+
+	if (!m->n || atomic_load_explicit(&flushes, memory_order_seq_cst) != m->epoch)
+		base = 0;
+	over = base + g->fresh > KRT_UNWIND_KEPT ? base + g->fresh - KRT_UNWIND_KEPT : 0;
+	if (over)
+		memmove(m->step, m->step + over, (base - over) * sizeof(*m->step));
+	base -= over;
+	for (unsigned i = 0; i < g->fresh; i++)
+		m->step[base + g->fresh - 1 - i] = m->fresh[i];
+	m->n = base + g->fresh;
+}
+
 /* noinline: its frame is where the walk begins. */
-__attribute__((noinline)) unsigned krt_unwind(uint64_t *out, unsigned max)
+__attribute__((noinline)) unsigned krt_unwind(uint64_t *out, unsigned max, struct krt_unwind_memo *memo)
 {
 	const uintptr_t *frame = __builtin_frame_address(0);
 	uint64_t range = atomic_load_explicit(&tls.stack, memory_order_relaxed), e, p;
@@ -1031,6 +1115,8 @@ __attribute__((noinline)) unsigned krt_unwind(uint64_t *out, unsigned max)
 	int saved_errno = errno;
 	bool interrupted = false;
 	unsigned n = 0;
+	struct meeting g = { .m = memo, .at = -1, .met = -1 };
+	struct krt_unwind_step this;
 	struct walk w = {
 		.lo = (range >> 28) * PAGE,
 		.hi = ((range >> 28) + (range & ((1u << 28) - 1))) * PAGE,
@@ -1053,9 +1139,31 @@ __attribute__((noinline)) unsigned krt_unwind(uint64_t *out, unsigned max)
 		self_lo = self->base;
 		self_len = self->end - self->base;
 	}
-	for (unsigned steps = 0; n < max && steps < max + 64; steps++) {
-		unsigned h = cache_slot(pc);
+	if (memo) {
+		unsigned epoch = atomic_load_explicit(&flushes, memory_order_seq_cst);
 
+		memo->n = memo->epoch == epoch ? memo->n : 0;
+		memo->epoch = epoch;
+		g.at = (int)memo->n - 1;
+	}
+	for (unsigned steps = 0; n < max && steps < max + 64; steps++) {
+		unsigned h;
+		bool on;
+
+		if (g.at >= 0 && !interrupted && meets(&g, &w, pc)) {
+			const struct krt_unwind_step *s = &memo->step[g.at];
+
+			for (g.met = g.at; g.at && n < max && still(&w, s, s - 1); g.at--, s--) {
+				if (s->pc - self_lo >= self_len)
+					out[n++] = s->pc;
+			}
+			pc = s->pc;
+			w.sp = s->sp;
+			w.fp = s->fp;
+			if (n == max)
+				break;
+		}
+		h = cache_slot(pc);
 		e = interrupted ? 0 : atomic_load_explicit(&cache[h], memory_order_acquire);
 		if (e >> 16 != pc && !interrupted)
 			e = atomic_load_explicit(&cache[h ^ 1], memory_order_acquire);
@@ -1065,16 +1173,20 @@ __attribute__((noinline)) unsigned krt_unwind(uint64_t *out, unsigned max)
 			break;
 		if (pc - self_lo >= self_len)
 			out[n++] = pc;
-		if (P_CFA(p) == CFA_SIGNAL) {
-			if (!step_signal(&w, &pc))
-				break;
-			interrupted = true;
-			continue;
+		this = (struct krt_unwind_step){ .pc = pc, .sp = w.sp, .fp = w.fp };
+		on = P_CFA(p) == CFA_SIGNAL ? step_signal(&w, &pc) : step(&w, p, &pc, interrupted);
+		if (memo && (on || g.met < 0)) {
+			if (on)
+				note_step(&this, &w, p, interrupted);
+			part(&g);
+			add_fresh(&g, &this);
 		}
-		if (!step(&w, p, &pc, interrupted))
+		if (!on)
 			break;
-		interrupted = false;
+		interrupted = P_CFA(p) == CFA_SIGNAL;
 	}
+	if (memo)
+		keep(&g);
 	if (!w.guessed && w.hi - w.lo < (PAGE << 28))
 		atomic_store_explicit(&tls.stack, w.lo / PAGE << 28 | (w.hi - w.lo) / PAGE,
 				      memory_order_relaxed);

@@ -38,7 +38,7 @@ static int leaf(int rounds)
 	for (int r = 0; r < 7; r++) {
 		t = now();
 		for (int i = 0; i < rounds; i++)
-			depth_ours = krt_unwind(pcs, 64);
+			depth_ours = krt_unwind(pcs, 64, NULL);
 		t = (now() - t) / rounds;
 		best[0] = t < best[0] ? t : best[0];
 
@@ -52,7 +52,7 @@ static int leaf(int rounds)
 
 		krt_unwind_forget(0, UINTPTR_MAX);
 		t = now();
-		krt_unwind(pcs, 64);
+		krt_unwind(pcs, 64, NULL);
 		t = now() - t;
 		best[2] = t < best[2] ? t : best[2];
 	}

@@ -49,7 +49,7 @@ Test(unwind, rules_that_do_not_fit_are_none)
 
 static __attribute__((noinline)) unsigned nested(unsigned depth, uint64_t *pc, unsigned max)
 {
-	unsigned n = depth ? nested(depth - 1, pc, max) : krt_unwind(pc, max);
+	unsigned n = depth ? nested(depth - 1, pc, max) : krt_unwind(pc, max, NULL);
 
 	__asm__ volatile("" : "+r"(n));
 	return n;
@@ -68,9 +68,93 @@ Test(unwind, limit_is_kept)
 	cr_assert_eq(nested(63, pc, 64), 64);
 }
 
+static struct krt_unwind_memo memo;
+static uint32_t drawn = 1;
+static unsigned differ, walks, limit;
+
+static uint32_t draw(uint32_t n)
+{
+	drawn = drawn * 1664525 + 1013904223;
+	return (drawn >> 8) % n;
+}
+
+/* The same walk with and without the last one's steps, from one call site. */
+static __attribute__((noinline)) void both(unsigned max)
+{
+	volatile unsigned two = 2; /* not unrolled */
+	uint64_t pc[2][64];
+	unsigned n[2];
+
+	for (unsigned i = 0; i < two; i++) {
+		n[i] = krt_unwind(pc[i], max, i ? &memo : NULL);
+		__asm__ volatile("" ::: "memory");
+	}
+	walks++;
+	differ += n[0] != n[1] || memcmp(pc[0], pc[1], n[0] * sizeof(pc[0][0]));
+}
+
+static void wander(unsigned depth, unsigned max);
+
+static __attribute__((noinline)) void plain(unsigned depth, unsigned max)
+{
+	wander(depth, max);
+	__asm__ volatile("" ::: "memory");
+}
+
+/* the same frame, another address */
+static __attribute__((noinline)) void plain_too(unsigned depth, unsigned max)
+{
+	wander(depth, max);
+	__asm__ volatile("nop" ::: "memory");
+}
+
+static __attribute__((noinline)) void with_alloca(unsigned depth, unsigned max)
+{
+	volatile char *room = __builtin_alloca(draw(400) + 1);
+
+	room[0] = 1;
+	wander(depth, max);
+	room[0]++;
+}
+
+static __attribute__((noinline)) void aligned(unsigned depth, unsigned max)
+{
+	volatile char room[64] __attribute__((aligned(128)));
+
+	room[0] = 1;
+	wander(depth, max);
+	room[0]++;
+}
+
+static __attribute__((noinline)) void wander(unsigned depth, unsigned max)
+{
+	both(max);
+	for (unsigned children = draw(4); children && depth && walks < limit; children--) {
+		void (*const how[])(unsigned, unsigned) = { plain, plain_too, with_alloca, aligned };
+
+		how[draw(4)](depth - 1, max);
+		if (draw(2))
+			both(max);
+		if (!draw(50))
+			krt_unwind_forget(0, UINTPTR_MAX);
+	}
+	__asm__ volatile("" ::: "memory");
+}
+
+Test(unwind, the_last_walk_changes_nothing)
+{
+	static const unsigned max[] = { 64, 3, 20, 64, 8 };
+
+	for (unsigned round = 0; round < 40; round++) {
+		limit = walks + 500;
+		wander(4 + draw(60), max[round % 5]);
+	}
+	cr_assert_eq(differ, 0, "%u of %u walks", differ, walks);
+}
+
 static __attribute__((noinline)) void *caller_and_own(uint64_t *pc)
 {
-	cr_assert_eq(krt_unwind(pc, 2), 2);
+	cr_assert_eq(krt_unwind(pc, 2, NULL), 2);
 	return __builtin_return_address(0);
 }
 
@@ -89,7 +173,7 @@ Test(unwind, errno_is_kept)
 
 	krt_unwind_forget(0, UINTPTR_MAX);
 	errno = 1234;
-	krt_unwind(pc, 64);
+	krt_unwind(pc, 64, NULL);
 	cr_assert_eq(errno, 1234);
 }
 

@@ -39,12 +39,33 @@ static _Unwind_Reason_Code one(struct _Unwind_Context *c, void *arg)
 	return _URC_NO_REASON;
 }
 
+/* As the recorder does it, and again without what the last walk left: both must be the same. */
+static __attribute__((noinline)) unsigned walk(uint64_t *pc)
+{
+	static __thread struct krt_unwind_memo memo;
+	static __thread bool busy; /* a signal handler of the program: the recorder would not come here */
+	uint64_t again[CHECK_MAX];
+	unsigned n, m;
+
+	if (busy)
+		return krt_unwind(pc, CHECK_MAX, NULL);
+	busy = true;
+	n = krt_unwind(pc, CHECK_MAX, &memo);
+	m = krt_unwind(again, CHECK_MAX, NULL);
+	busy = false;
+	if (n != m || memcmp(pc, again, n * sizeof(*pc))) {
+		fprintf(stderr, "walk: %u frames, without the last one's %u\n", n, m);
+		__atomic_fetch_add(&check_failed, 1, __ATOMIC_RELAXED);
+	}
+	return n;
+}
+
 EXPORT __attribute__((noinline)) void check_take(struct check_stacks *s)
 {
 	struct take t = { .pc = s->ref };
 	const struct krt_module *m;
 
-	s->n = krt_unwind(s->pc, CHECK_MAX);
+	s->n = walk(s->pc);
 	m = krt_module_self();
 	if (m) {
 		t.lo = m->base;
@@ -112,7 +133,7 @@ __attribute__((destructor)) static void verdict(void)
 /* Ours alone: libgcc's may not survive what the caller did to the stack. */
 EXPORT __attribute__((noinline)) unsigned check_ours(struct check_stacks *s)
 {
-	s->n = krt_unwind(s->pc, CHECK_MAX);
+	s->n = walk(s->pc);
 	__asm__ volatile("" ::: "memory");
 	return s->n;
 }
