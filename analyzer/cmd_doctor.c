@@ -2,10 +2,12 @@
 /*
  * krtsan doctor: is this machine fit for it?  Every look is made in a child or
  * by file alone, so that a broken driver or library breaks nothing here.
- * Always ends with 0: it tells, it does not judge.
+ * Ends with 0: it tells, it does not judge, but for --probe (doctor_probe.c).
  */
 #define _GNU_SOURCE
 #include "cli.h"
+#include "doctor.h"
+#include "probe.h"
 #include "../interposer/api.h"
 #include "../interposer/library.h"
 #include "../reports/json.h"
@@ -22,19 +24,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *as_json, *preloaded;
+static const char *as_json, *preloaded, *probe, *sim_driver, *write_to, *peer;
 static const struct krt_flag flags[] = {
 	{ "json", NULL, "as JSON", &as_json },
+	{ "probe", NULL, "measure what calls wait for, on device 0", &probe },
+	{ "write", "FILE", "--probe: also write the table, for --semantics=FILE", &write_to },
+	{ "sim", NULL, "--probe: the simulated driver", &sim_driver },
+	{ "peer", "WHAT", "a second process of --probe (its own use)", &peer, true },
 	{ "preloaded", NULL, "is the library in this process? (its own use)", &preloaded, true },
 	{ NULL },
 };
 static const struct krt_usage usage = {
 	.command = "doctor",
-	.args = "[--json]",
+	.args = "[--json] [--probe [--write=FILE] [--sim]]",
 	.about = "Looks for what krtsan needs: its library and whether it can be preloaded, the "
 		 "driver that\n"
 		 "programs get, a place for session folders, options in the environment.  Exit "
-		 "code 0.",
+		 "code 0.\n"
+		 "\n"
+		 "--probe measures each row of the table of what calls order: what is documented, what\n"
+		 "krtsan takes the driver to do, and what this one does, in a minute or so, in processes\n"
+		 "and contexts of its own.  Exit code 66: the table claims an order that this driver does\n"
+		 "not give; 125: it could not be probed.",
 	.flags = flags,
 };
 
@@ -223,14 +234,20 @@ out:
 int krt_cmd_doctor(int argc, char **argv)
 {
 	char text[1024], *sim;
-	int code;
+	int code, words = krt_cli_parse(&usage, argc, argv, NULL, &code);
 
-	if (krt_cli_parse(&usage, argc, argv, NULL, &code) < 0)
+	if (words < 0)
 		return code;
 	if (preloaded) {
 		puts(holds_library() ? "yes" : "no");
 		return 0;
 	}
+	if (peer)
+		return krt_probe_peer(peer, words < argc ? argv[words] : NULL);
+	if (probe)
+		return krt_doctor_probe(sim_driver != NULL, write_to, as_json != NULL);
+	if (write_to || sim_driver)
+		return krt_fail("doctor: --%s: wants --probe", write_to ? "write" : "sim");
 	if (as_json) {
 		krt_json_begin(&json, stdout);
 		krt_json_open(&json, NULL, '[');

@@ -359,10 +359,10 @@ static bool host_side_of(struct krt_engine *e, const struct krt_shape *s)
 }
 
 /* The source is read by the call: free when it has returned. */
-static bool consumed(enum krt_sem_id sem)
+static bool consumed(const struct krt_engine *e, enum krt_sem_id sem)
 {
-	return krt_sem_views(sem, KRT_EDGE_SRC) == KRT_IN_BOTH &&
-	       krt_sem_views(sem, KRT_EDGE_OP) != KRT_IN_BOTH;
+	return krt_sem_views(e->semantics, sem, KRT_EDGE_SRC) == KRT_IN_BOTH &&
+	       krt_sem_views(e->semantics, sem, KRT_EDGE_OP) != KRT_IN_BOTH;
 }
 
 /* more: others of a batch follow, which are in no order with it */
@@ -370,7 +370,7 @@ static void touch_copy(struct krt_engine *e, const struct krt_call *c, const str
 		       struct krt_op_info *op, unsigned item, enum krt_sem_id sem,
 		       const struct krt_mem *keep[2], bool more)
 {
-	const struct krt_sem *row = krt_semantics(sem);
+	const struct krt_sem *row = krt_semantics(e->semantics, sem);
 	struct krt_touch t = {
 		.op = op, .stream = op->stream, .know = KRT_KNOW_API, .item = (uint16_t)item};
 	bool zeroed;
@@ -379,7 +379,7 @@ static void touch_copy(struct krt_engine *e, const struct krt_call *c, const str
 		t.kind = KRT_ACC_READ;
 		t.read[KRT_VIEW_DOC] = row->read[KRT_VIEW_DOC];
 		t.read[KRT_VIEW_OBS] = row->read[KRT_VIEW_OBS];
-		t.forget = consumed(sem);
+		t.forget = consumed(e, sem);
 		t.passing = t.forget && more;
 		t.only = keep[1];
 		krt_touch_shape(e, &t, &k->src);
@@ -394,7 +394,7 @@ static void touch_copy(struct krt_engine *e, const struct krt_call *c, const str
 		krt_shadow_copied(e, c, &k->dst, &k->src, item);
 	else if (zeroed)
 		krt_shadow_zeroed(e, &k->dst);
-	if (!k->no_src && !empty(&k->dst) && !(krt_sem_views(sem, KRT_EDGE_OP) & KRT_IN_OBS) &&
+	if (!k->no_src && !empty(&k->dst) && !(krt_sem_views(e->semantics, sem, KRT_EDGE_OP) & KRT_IN_OBS) &&
 	    host_side_of(e, &k->dst) && !host_side_of(e, &k->src))
 		krt_unfinished_copy(e, op, k->dst.addr,
 				    k->dst.rows * k->dst.slices == 1 ? k->dst.width : 0);
@@ -420,7 +420,7 @@ static bool memops(struct krt_engine *e, const struct krt_call *c, const struct 
 static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
 		       struct krt_stream_info *s, bool after)
 {
-	const struct krt_sem *row = krt_semantics(sem);
+	const struct krt_sem *row = krt_semantics(e->semantics, sem);
 	unsigned views = (row->order[KRT_VIEW_DOC] == KRT_ORDER_CONTEXTS ? KRT_IN_DOC : 0) |
 			 (row->order[KRT_VIEW_OBS] == KRT_ORDER_CONTEXTS ? KRT_IN_OBS : 0);
 	uint64_t handle[2] = {c->dst_ctx, c->src_ctx};
@@ -496,7 +496,7 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 		      : krt_sem_copy(async, peer, dst, src, shape_bytes(&k->dst), memops(e, c, k));
 	if (peer)
 		peer_order(e, c, sem, s, false);
-	if (krt_sem_views(sem, KRT_EDGE_EARLIER) != krt_sem_views(sem, KRT_EDGE_OP))
+	if (krt_sem_views(e->semantics, sem, KRT_EDGE_EARLIER) != krt_sem_views(e->semantics, sem, KRT_EDGE_OP))
 		before = krt_order_record(e->order, s->domain);
 	copied = (struct krt_copied){.stream = s, .dst = dst, .src = k->no_src ? dst : src,
 				     .bytes = shape_bytes(&k->dst), .sem = sem};

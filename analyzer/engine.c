@@ -28,6 +28,7 @@ struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg)
 	if (!e)
 		return NULL;
 	e->cfg = *cfg;
+	e->semantics = cfg->semantics ? cfg->semantics : krt_sem_table;
 	e->heap.fail_at = cfg->fail_at;
 	e->order_mem.alloc = order_alloc;
 	e->order_mem.free = order_free;

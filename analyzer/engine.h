@@ -14,6 +14,7 @@
 struct krt_engine;
 
 struct krt_kernels_file; /* kernels.h */
+struct krt_sem;		 /* semantics.h */
 struct krt_image_store;  /* image_store.h */
 struct krt_image_text;
 struct krt_cubin_params;
@@ -24,6 +25,7 @@ struct krt_engine_config {
 	unsigned possible_max;
 	unsigned timeline; /* operations kept for the report's timeline at most; 0: there is none */
 	struct krt_kernels_file *kernels; /* or NULL */
+	const struct krt_sem *semantics;  /* table of semantics.h; NULL: the one that krtsan brings */
 	/*
 	 * Where a kernel's text is to be had: krt_image_store_text(), the store and this
 	 * process's number in it; NULL: nowhere.  Given by reference, since the engine

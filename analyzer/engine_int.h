@@ -199,6 +199,7 @@ struct krt_shadows {
 
 struct krt_engine {
 	struct krt_engine_config cfg;
+	const struct krt_sem *semantics;
 	struct krt_heap heap;
 	struct krt_order_mem order_mem;
 	struct krt_order *order;

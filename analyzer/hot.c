@@ -438,7 +438,7 @@ static void copied(struct krt_engine *e, const struct krt_call *c, const struct 
 	bool from = host_side(k->src), to = host_side(k->dst);
 	struct krt_hot *h;
 
-	if (krt_sem_views(k->sem, KRT_EDGE_EARLIER)) {
+	if (krt_sem_views(e->semantics, k->sem, KRT_EDGE_EARLIER)) {
 		krt_pace_end(e, c, true); /* it waits before it copies */
 	} else {
 		krt_pace_end(e, c, false); /* and is a stretch of its own */
@@ -447,7 +447,7 @@ static void copied(struct krt_engine *e, const struct krt_call *c, const struct 
 	}
 	if (e->place)
 		e->place->copies = true;
-	e->host_waits_done += krt_sem_views(k->sem, KRT_EDGE_OP) != 0;
+	e->host_waits_done += krt_sem_views(e->semantics, k->sem, KRT_EDGE_OP) != 0;
 	if (to && !from) {
 		l->hot.fetched = k->bytes;
 		l->hot.fetched_seq = c->rec->t0;
@@ -467,7 +467,7 @@ static void copied(struct krt_engine *e, const struct krt_call *c, const struct 
 	}
 	/* pageable: does the call wait for the stream? */
 	if ((k->dst != KRT_SEM_MEM_PAGEABLE && k->src != KRT_SEM_MEM_PAGEABLE) ||
-	    !krt_sem_views(k->sem, KRT_EDGE_EARLIER))
+	    !krt_sem_views(e->semantics, k->sem, KRT_EDGE_EARLIER))
 		return;
 	h = hot_get(e, KRT_RULE_PERF_PAGEABLE_ASYNC);
 	if (!h)
@@ -486,7 +486,7 @@ void krt_hot_copy(struct krt_engine *e, const struct krt_call *c, const struct k
 	if (host_side(k->dst) || host_side(k->src)) {
 		copied(e, c, k, l);
 		krt_path_log(&e->heap, &l->path, e->site);
-	} else if (!krt_sem_views(k->sem, KRT_EDGE_EARLIER)) {
+	} else if (!krt_sem_views(e->semantics, k->sem, KRT_EDGE_EARLIER)) {
 		submitted(e, c, l, false);
 	} else {
 		krt_pace_end(e, c, true);

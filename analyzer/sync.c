@@ -71,15 +71,15 @@ bool krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
 		   struct krt_stream_info *s, const struct krt_op_info *op,
 		   const struct krt_snapshot *before, struct krt_context_info *ctx)
 {
-	unsigned all = krt_sem_views(sem, KRT_EDGE_ALL);
-	unsigned device = krt_sem_views(sem, KRT_EDGE_DEVICE) & ~all;
-	unsigned context = krt_sem_views(sem, KRT_EDGE_CONTEXT) & ~(all | device);
-	unsigned blocking = krt_sem_views(sem, KRT_EDGE_BLOCKING) & ~(all | device | context);
+	unsigned all = krt_sem_views(e->semantics, sem, KRT_EDGE_ALL);
+	unsigned device = krt_sem_views(e->semantics, sem, KRT_EDGE_DEVICE) & ~all;
+	unsigned context = krt_sem_views(e->semantics, sem, KRT_EDGE_CONTEXT) & ~(all | device);
+	unsigned blocking = krt_sem_views(e->semantics, sem, KRT_EDGE_BLOCKING) & ~(all | device | context);
 	unsigned stream =
-		krt_sem_views(sem, KRT_EDGE_STREAM) & ~(all | device | context | blocking);
+		krt_sem_views(e->semantics, sem, KRT_EDGE_STREAM) & ~(all | device | context | blocking);
 	unsigned own =
-		krt_sem_views(sem, KRT_EDGE_OP) & ~(all | device | context | blocking | stream);
-	unsigned earlier = krt_sem_views(sem, KRT_EDGE_EARLIER) &
+		krt_sem_views(e->semantics, sem, KRT_EDGE_OP) & ~(all | device | context | blocking | stream);
+	unsigned earlier = krt_sem_views(e->semantics, sem, KRT_EDGE_EARLIER) &
 			   ~(all | device | context | blocking | stream | own);
 
 	bool added = false;
@@ -347,7 +347,7 @@ static void context_wait(struct krt_engine *e, const struct krt_call *c)
 static bool event_known(struct krt_engine *e, const struct krt_call *c, struct krt_event_info *ev,
 			enum krt_sem_id sem)
 {
-	unsigned views = krt_sem_views(sem, KRT_EDGE_EVENT);
+	unsigned views = krt_sem_views(e->semantics, sem, KRT_EDGE_EVENT);
 	bool added;
 
 	event_bind(e, c, NULL, ev);

@@ -336,19 +336,19 @@ void krt_timeline_host(struct krt_engine *e, const struct krt_call *c, enum krt_
 		const struct krt_stream_info *x = l->stream;
 		unsigned views;
 
-		views = krt_sem_views(sem, KRT_EDGE_ALL);
+		views = krt_sem_views(e->semantics, sem, KRT_EDGE_ALL);
 		if (ctx && x->ctx->device == ctx->device)
-			views |= krt_sem_views(sem, KRT_EDGE_DEVICE);
+			views |= krt_sem_views(e->semantics, sem, KRT_EDGE_DEVICE);
 		if (ctx && (x->ctx->id == ctx->id ||
 			    (x->ctx->green && !ctx->green && x->ctx->device == ctx->device)))
-			views |= krt_sem_views(sem, KRT_EDGE_CONTEXT);
+			views |= krt_sem_views(e->semantics, sem, KRT_EDGE_CONTEXT);
 		if (s && (x == s || (x->ctx->id == s->ctx->id && x->kind == KRT_STREAM_BLOCKING)))
-			views |= krt_sem_views(sem, KRT_EDGE_BLOCKING);
+			views |= krt_sem_views(e->semantics, sem, KRT_EDGE_BLOCKING);
 		if (x == s)
-			views |= krt_sem_views(sem, KRT_EDGE_STREAM) |
-				 (l->last == c->rec->t0 ? krt_sem_views(sem, KRT_EDGE_OP) : 0);
+			views |= krt_sem_views(e->semantics, sem, KRT_EDGE_STREAM) |
+				 (l->last == c->rec->t0 ? krt_sem_views(e->semantics, sem, KRT_EDGE_OP) : 0);
 		if (x == s && l->last == c->rec->t0 && t->row &&
-		    krt_sem_views(sem, KRT_EDGE_EARLIER) & ~views & KRT_IN_DOC)
+		    krt_sem_views(e->semantics, sem, KRT_EDGE_EARLIER) & ~views & KRT_IN_DOC)
 			t->op[t->row - 1].flags |= KRT_TLF_STAGED;
 		/* what ended is joined with its context, and told once */
 		lane_to_host(e, c, l, views, x == s && c->op == KRT_OP_STREAM_SYNC);

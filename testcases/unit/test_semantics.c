@@ -27,7 +27,7 @@ static int order_rank(enum krt_sem_order o)
 Test(semantics, documented_is_never_stronger)
 {
 	for (unsigned i = 0; i < KRT_NR_SEMS; i++) {
-		const struct krt_sem *s = krt_semantics(i);
+		const struct krt_sem *s = krt_semantics(krt_sem_table, i);
 
 		cr_assert(KRT_EDGE_HAS(s->edge[OBS], s->edge[DOC]), "%s: edge", s->id);
 		cr_assert_leq(order_rank(s->order[DOC]), order_rank(s->order[OBS]), "%s: order",
@@ -44,7 +44,7 @@ Test(semantics, every_row_has_sources)
 	static const char *const tag[] = { "[d] ", "[h] ", "[g] ", "[i] ", "[?] " };
 
 	for (unsigned i = KRT_SEM_NONE + 1; i < KRT_NR_SEMS; i++) {
-		const struct krt_sem *s = krt_semantics(i);
+		const struct krt_sem *s = krt_semantics(krt_sem_table, i);
 
 		cr_assert(strlen(s->id) && strlen(s->calls));
 		for (unsigned v = 0; v < KRT_VIEWS; v++) {
@@ -64,7 +64,7 @@ Test(semantics, every_row_has_sources)
 			cr_assert_eq(s->read[DOC], s->read[OBS], "%s", s->id);
 		}
 		for (unsigned j = KRT_SEM_NONE + 1; j < i; j++)
-			cr_assert_str_neq(s->id, krt_semantics(j)->id);
+			cr_assert_str_neq(s->id, krt_semantics(krt_sem_table, j)->id);
 	}
 }
 
@@ -104,13 +104,13 @@ Test(semantics, measured)
 	};
 
 	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		cr_assert_eq(krt_semantics(row[i].id)->edge[DOC], row[i].doc, "%s",
-			     krt_semantics(row[i].id)->id);
-		cr_assert_eq(krt_semantics(row[i].id)->edge[OBS], row[i].obs, "%s",
-			     krt_semantics(row[i].id)->id);
+		cr_assert_eq(krt_semantics(krt_sem_table, row[i].id)->edge[DOC], row[i].doc, "%s",
+			     krt_semantics(krt_sem_table, row[i].id)->id);
+		cr_assert_eq(krt_semantics(krt_sem_table, row[i].id)->edge[OBS], row[i].obs, "%s",
+			     krt_semantics(krt_sem_table, row[i].id)->id);
 	}
-	cr_assert_eq(krt_semantics(KRT_SEM_COPY_PEER)->order[DOC], KRT_ORDER_FIFO);
-	cr_assert_eq(krt_semantics(KRT_SEM_COPY_PEER)->order[OBS], KRT_ORDER_CONTEXTS);
+	cr_assert_eq(krt_semantics(krt_sem_table, KRT_SEM_COPY_PEER)->order[DOC], KRT_ORDER_FIFO);
+	cr_assert_eq(krt_semantics(krt_sem_table, KRT_SEM_COPY_PEER)->order[OBS], KRT_ORDER_CONTEXTS);
 }
 
 Test(semantics, edges_imply)
@@ -122,11 +122,11 @@ Test(semantics, edges_imply)
 	cr_assert(!KRT_EDGE_HAS(KRT_EDGE_SRC | KRT_EDGE_EARLIER, KRT_EDGE_OP));
 	cr_assert(!KRT_EDGE_HAS(KRT_EDGE_DEVICE, KRT_EDGE_EVENT));
 	cr_assert(KRT_EDGE_HAS(KRT_EDGE_ALL, KRT_EDGE_DEVICE));
-	cr_assert_eq(krt_sem_views(KRT_SEM_FREE_DEVICE, KRT_EDGE_DEVICE), KRT_IN_OBS);
-	cr_assert_eq(krt_sem_views(KRT_SEM_COPY_DEVICE_TO_HOST, KRT_EDGE_OP), KRT_IN_BOTH);
-	cr_assert_eq(krt_sem_views(KRT_SEM_LAUNCH, KRT_EDGE_OP), 0);
-	cr_assert_eq(krt_sem_views(KRT_SEM_COPY_PAGEABLE_TO_DEVICE, KRT_EDGE_OP), KRT_IN_OBS);
-	cr_assert_eq(krt_sem_views(KRT_SEM_COPY_PAGEABLE_TO_DEVICE, KRT_EDGE_SRC), KRT_IN_BOTH);
+	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_FREE_DEVICE, KRT_EDGE_DEVICE), KRT_IN_OBS);
+	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_COPY_DEVICE_TO_HOST, KRT_EDGE_OP), KRT_IN_BOTH);
+	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_LAUNCH, KRT_EDGE_OP), 0);
+	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_COPY_PAGEABLE_TO_DEVICE, KRT_EDGE_OP), KRT_IN_OBS);
+	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_COPY_PAGEABLE_TO_DEVICE, KRT_EDGE_SRC), KRT_IN_BOTH);
 }
 
 Test(semantics, every_pair_of_memory_has_a_row)
@@ -144,12 +144,12 @@ Test(semantics, every_pair_of_memory_has_a_row)
 				/* whatever the view, nothing on the device stays behind a host to
 				 * host copy */
 				if (host)
-					cr_assert_eq(krt_sem_views(id, KRT_EDGE_OP), KRT_IN_BOTH);
+					cr_assert_eq(krt_sem_views(krt_sem_table, id, KRT_EDGE_OP), KRT_IN_BOTH);
 				if (memops && !async)
-					cr_assert_eq(krt_sem_views(id, KRT_EDGE_OP), KRT_IN_BOTH);
+					cr_assert_eq(krt_sem_views(krt_sem_table, id, KRT_EDGE_OP), KRT_IN_BOTH);
 				/* a pageable source may be reused on return, always */
 				if (s == KRT_SEM_MEM_PAGEABLE)
-					cr_assert_eq(krt_sem_views(id, KRT_EDGE_SRC), KRT_IN_BOTH);
+					cr_assert_eq(krt_sem_views(krt_sem_table, id, KRT_EDGE_SRC), KRT_IN_BOTH);
 			}
 		}
 	}
@@ -203,5 +203,5 @@ Test(semantics, modelled_stream_calls_have_rows)
 		}
 	}
 	cr_assert_eq(krt_sem_of_op(KRT_NR_OPS + 7), KRT_SEM_NONE);
-	cr_assert_eq(krt_semantics(KRT_NR_SEMS)->edge[OBS], KRT_EDGE_NONE);
+	cr_assert_eq(krt_semantics(krt_sem_table, KRT_NR_SEMS)->edge[OBS], KRT_EDGE_NONE);
 }
