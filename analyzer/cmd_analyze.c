@@ -8,6 +8,7 @@
  * folder.  A failure of ours is told and is code 0: it is not the program's.
  */
 #define _GNU_SOURCE
+#include "calls.h"
 #include "cli.h"
 #include "progress.h"
 #include "session.h"
@@ -25,10 +26,11 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *bare, *following;
+static const char *bare, *following, *calls;
 static const struct krt_flag flags[] = {
 	{ "bare", NULL, "a bare run's session folder, at its exit (the library's own use)", &bare, true },
 	{ "follow", NULL, "with --bare: the process still runs, read along with it (its own use)", &following, true },
+	{ "calls", "seen|all", "only count the calls of each entry point", &calls },
 	{ NULL },
 };
 static const struct krt_usage usage = {
@@ -155,6 +157,15 @@ int krt_cmd_analyze(int argc, char **argv)
 		goto out;
 	}
 	dir = argv[next];
+	if (calls) {
+		if (strcmp(calls, "seen") != 0 && strcmp(calls, "all") != 0)
+			krt_fail("analyze: --calls=%s: wants seen or all", calls);
+		else if (krt_calls_print(dir, !strcmp(calls, "all"), err, sizeof(err)))
+			krt_fail("%s", err);
+		else
+			code = fflush(stdout) ? KRT_EXIT_FAILED : 0;
+		goto out;
+	}
 	if (krt_output_check(o, err, sizeof(err)) ||
 	    (!bare && krt_output_probe(o, err, sizeof(err)))) {
 		krt_fail("%s", err);

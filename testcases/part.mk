@@ -7,6 +7,12 @@ $(O)/testcases/gpu-%: testcases/gpu/%.c interposer/cuabi.h $(O)/sim/libcuda.so.1
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -MMD -MP -o $@ $< -L$(O)/sim -l:libcuda.so.1
 
+ALL += $(O)/testcases/gpu-count_calls.so
+$(O)/testcases/gpu-count_calls.so: testcases/gpu/count_calls.c
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -fPIC -shared -fvisibility=hidden -o $@ $<
+
 ALL += $(O)/testcases/capture-queries
 $(O)/testcases/capture-queries: testcases/gpu/capture_queries.c testcases/common/prog.h interposer/cuabi.h $(O)/sim/libcuda.so.1
 	@mkdir -p $(@D)
