@@ -217,8 +217,10 @@ void krt_probe_take(struct krt_sem *row, const struct krt_measured *m)
 	if (m->measured & KRT_MEASURED_EDGE)
 		row->edge[obs] = (m->edge & edge_bits(m)) | (row->edge[obs] & ~edge_bits(m)) |
 				 row->edge[doc];
-	if (m->measured & KRT_MEASURED_READ && row->read[doc] != KRT_READ_IN_ORDER)
-		row->read[obs] = m->read;
+	if (m->measured & KRT_MEASURED_READ)
+		row->read[obs] = krt_sem_read_rank(m->read) > krt_sem_read_rank(row->read[doc]) ?
+					 m->read :
+					 row->read[doc];
 	if (m->measured & KRT_MEASURED_ORDER)
 		row->order[obs] = m->order > row->order[doc] ? m->order : row->order[doc];
 }

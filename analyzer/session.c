@@ -9,6 +9,7 @@
 #include "image_store.h"
 #include "kernels.h"
 #include "reader.h"
+#include "semantics_file.h"
 #include "spool.h"
 #include "symbols.h"
 #include "user_api.h"
@@ -42,6 +43,8 @@ struct krt_session {
 	struct krt_reader *reader;
 	struct krt_engine_config cfg;
 	struct krt_kernels_file *kernels;
+	struct krt_semantics_file *semantics;
+	char *semantics_path;
 	struct krt_symbols *symbols;
 	struct krt_image_store *images;
 	struct proc *proc;
@@ -89,6 +92,16 @@ struct krt_session *krt_session_open(const char *dir, bool live, const struct kr
 			goto fail;
 		}
 		closedir(d);
+	}
+	if (*o->semantics) {
+		char why[384];
+
+		s->semantics = krt_semantics_load(o->semantics, why, sizeof(why));
+		if (!s->semantics || !(s->semantics_path = strdup(o->semantics))) {
+			snprintf(err, errlen, "semantics: %s", s->semantics ? "no memory" : why);
+			goto fail;
+		}
+		s->cfg.semantics = s->semantics->row;
 	}
 	if (*o->kernels) {
 		char why[384];
@@ -649,6 +662,9 @@ struct krt_report *krt_session_report(struct krt_session *s)
 	if (s->nproc > 1)
 		qsort(s->proc, s->nproc, sizeof(*s->proc), by_start);
 	r->options = krt_arena_strdup(r->arena, s->options);
+	if (s->semantics)
+		r->semantics = krt_arena_printf(r->arena, "%s, measured on %s, driver %s", s->semantics_path,
+						s->semantics->device, s->semantics->driver);
 	for (unsigned i = 0; i < s->nproc; i++)
 		if (!conclude(s, &s->proc[i], r))
 			s->no_memory = true;
@@ -694,6 +710,8 @@ void krt_session_close(struct krt_session *s)
 	krt_symbols_destroy(s->symbols);
 	krt_image_store_free(s->images);
 	krt_kernels_free(s->kernels);
+	free(s->semantics);
+	free(s->semantics_path);
 	free(s->options);
 	free(s);
 }

@@ -402,6 +402,7 @@ int krt_write_json(FILE *out, const struct krt_report *r, const struct krt_write
 	krt_json_string(&j, "name", "krtsan");
 	krt_json_string(&j, "version", r->version ? r->version : KRT_VERSION);
 	krt_json_string(&j, "options", r->options);
+	krt_json_string(&j, "semantics", r->semantics);
 	krt_json_close(&j, '}');
 	krt_json_string(&j, "verdict", krt_verdict_name(krt_report_verdict(r)));
 	if (r->program_exit >= 0)

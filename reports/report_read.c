@@ -717,6 +717,7 @@ static void whole(const struct node *root)
 	if (is_object(&n)) {
 		r->version = text(&n, "version");
 		r->options = text(&n, "options");
+		r->semantics = text(&n, "semantics");
 	}
 	r->program_exit = number(root, "program_exit", -1);
 	coverage(root, &sum);

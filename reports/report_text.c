@@ -664,6 +664,12 @@ static void last_line(struct text *t, size_t hidden)
 		    hidden == 1 ? "" : "s", krt_confidence_name(t->w->show));
 		end(t);
 	}
+	if (t->r->semantics) {
+		begin(t, 1);
+		say(t, "krtsan: what calls wait for: ");
+		plain(t, t->r->semantics);
+		end(t);
+	}
 	if (sum.timing[0]) {
 		begin(t, 1);
 		say(t, "krtsan: device times: ");

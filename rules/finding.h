@@ -287,6 +287,7 @@ struct krt_process {
 struct krt_report {
 	const char *version;         /* of the krtsan that made it; NULL: this one */
 	const char *options;         /* effective, as one line */
+	const char *semantics;       /* the file that semantics= named, and what it was measured on; or NULL */
 	int program_exit;            /* of the tree; -1 unknown */
 	struct krt_coverage
 		own; /* reasons that belong to no process: only reasons and detail are used */

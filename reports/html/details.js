@@ -570,6 +570,9 @@ function showOverview() {
 		R.tool.options
 			? el("p", { class: "muted" }, "options: ", el("code", {}, R.tool.options))
 			: "",
+		R.tool.semantics
+			? el("p", { class: "muted" }, `what calls wait for: ${R.tool.semantics}`)
+			: "",
 		c.timing ? el("p", { class: "muted" }, `device times: ${c.timing}`) : "",
 	);
 }

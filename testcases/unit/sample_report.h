@@ -88,6 +88,7 @@ static inline struct krt_report *sample_report(void)
 	struct krt_finding *f;
 
 	r->options = HOSTILE;
+	r->semantics = HOSTILE;
 	r->program_exit = 0;
 	*p = (struct krt_process){.pid = 4711,
 				  .ppid = 1,
