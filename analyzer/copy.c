@@ -603,7 +603,7 @@ static void batch(struct krt_engine *e, const struct krt_call *c)
 	}
 	if (op) {
 		for (uint64_t i = 0; i < BATCH_MAX && batch_item(e, c, i, &k); i++)
-			if (consumed(krt_sem_batch(k.src_order)) && !overflows(&k.src))
+			if (consumed(e, krt_sem_batch(k.src_order)) && !overflows(&k.src))
 				krt_touch_passed(e, op, &k.src);
 		krt_op_unref(&e->heap, op);
 		krt_site_work(e, c, 0);

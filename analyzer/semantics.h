@@ -78,13 +78,6 @@ const struct krt_sem *krt_semantics(const struct krt_sem *table, enum krt_sem_id
 /* In which views (mask KRT_IN_*) the row's edge implies e. */
 unsigned krt_sem_views(const struct krt_sem *table, enum krt_sem_id id, enum krt_edge e);
 
-/* Words for what a row says, as files of a table have them: "device", "earlier+src". */
-#define KRT_SEM_TEXT 48
-const char *krt_edge_text(unsigned edge, char text[KRT_SEM_TEXT]);
-bool krt_edge_parse(const char *text, unsigned *edge);
-/* NULL: there is no such value. */
-const char *krt_sem_order_text(enum krt_sem_order order);
-const char *krt_sem_read_text(enum krt_sem_read read);
 /* How much a reading of the source says of its order, the least first. */
 int krt_sem_read_rank(enum krt_sem_read read);
 

@@ -11,6 +11,86 @@
 #define MAGIC	"krtsan-semantics"
 #define VERSION "1"
 
+/* --- words --- */
+
+static const struct {
+	unsigned edge;
+	const char *text;
+} edges[] = {
+	/* the larger before those that it implies */
+	{KRT_EDGE_ALL, "all"},		 {KRT_EDGE_DEVICE, "device"}, {KRT_EDGE_CONTEXT, "context"},
+	{KRT_EDGE_BLOCKING, "blocking"}, {KRT_EDGE_STREAM, "stream"}, {KRT_EDGE_OP, "op"},
+	{KRT_EDGE_EARLIER, "earlier"},	 {KRT_EDGE_SRC, "src"},	      {KRT_EDGE_EVENT, "event"},
+};
+
+const char *krt_edge_text(unsigned edge, char text[KRT_SEM_TEXT])
+{
+	size_t at = 0;
+
+	text[0] = 0;
+	for (unsigned i = 0; i < sizeof(edges) / sizeof(*edges); i++) {
+		if (!KRT_EDGE_HAS(edge, edges[i].edge))
+			continue;
+		edge &= ~edges[i].edge;
+		at += (size_t)snprintf(text + at, KRT_SEM_TEXT - at, "%s%s", at ? "+" : "",
+				       edges[i].text);
+	}
+	return at ? text : strcpy(text, "none");
+}
+
+bool krt_edge_parse(const char *text, unsigned *edge)
+{
+	*edge = KRT_EDGE_NONE;
+	if (!strcmp(text, "none"))
+		return true;
+	for (;;) {
+		size_t n = strcspn(text, "+");
+		unsigned i = 0;
+
+		while (i < sizeof(edges) / sizeof(*edges) &&
+		       (strlen(edges[i].text) != n || strncmp(edges[i].text, text, n) != 0))
+			i++;
+		if (i == sizeof(edges) / sizeof(*edges))
+			return false;
+		*edge |= edges[i].edge;
+		if (!text[n])
+			return true;
+		text += n + 1;
+	}
+}
+
+const char *krt_sem_order_text(enum krt_sem_order order)
+{
+	switch (order) {
+	case KRT_ORDER_NONE:
+		return "none";
+	case KRT_ORDER_FIFO:
+		return "fifo";
+	case KRT_ORDER_CONTEXT:
+		return "context";
+	case KRT_ORDER_CONTEXTS:
+		return "contexts";
+	}
+	return NULL;
+}
+
+const char *krt_sem_read_text(enum krt_sem_read read)
+{
+	switch (read) {
+	case KRT_READ_NEVER:
+		return "never";
+	case KRT_READ_IN_ORDER:
+		return "in-order";
+	case KRT_READ_AT_CALL:
+		return "at-call";
+	case KRT_READ_ANY_TIME:
+		return "any-time";
+	}
+	return NULL;
+}
+
+/* --- reading --- */
+
 struct parser {
 	const char *path;
 	unsigned line;

@@ -22,6 +22,14 @@
 
 #define KRT_SEMANTICS_BYTES (1u << 20) /* no file is longer */
 
+/* Words for what a row says, as files of a table have them: "device", "earlier+src". */
+#define KRT_SEM_TEXT 48
+const char *krt_edge_text(unsigned edge, char text[KRT_SEM_TEXT]);
+bool krt_edge_parse(const char *text, unsigned *edge);
+/* NULL: there is no such value. */
+const char *krt_sem_order_text(enum krt_sem_order order);
+const char *krt_sem_read_text(enum krt_sem_read read);
+
 struct krt_semantics_file {
 	char driver[96], device[128];
 	struct krt_sem row[KRT_NR_SEMS];

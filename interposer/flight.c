@@ -656,7 +656,7 @@ static void graph_ranges(struct krt_flight *f, uint64_t exec)
 /* An operation on a stream. */
 static void enqueued(const struct krt_call *c, uint64_t handle)
 {
-	unsigned op = krt_api[c->api].op, edge = krt_semantics(row_of(c))->edge[KRT_VIEW_DOC];
+	unsigned op = krt_api[c->api].op, edge = krt_semantics(krt_sem_table, row_of(c))->edge[KRT_VIEW_DOC];
 	struct stream *s = stream_of(c, handle);
 	struct krt_snapshot *before = NULL;
 	struct krt_stamp stamp;
