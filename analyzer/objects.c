@@ -410,6 +410,16 @@ void krt_waits_note(struct krt_wait_memory *w, krt_domain of, struct krt_origin 
 
 /* --- events ------------------------------------------------------------------ */
 
+void krt_event_found(struct krt_objects *o, struct krt_event_info *ev)
+{
+	if (!ev->overwritten)
+		return;
+	krt_op_unref(o->heap, ev->overwritten);
+	krt_snapshot_unref(o->order, ev->lost);
+	ev->overwritten = NULL;
+	ev->lost = NULL;
+}
+
 static void event_clear(struct krt_objects *o, struct krt_event_info *ev)
 {
 	if (ev->record)
@@ -430,8 +440,7 @@ static void event_clear(struct krt_objects *o, struct krt_event_info *ev)
 static void event_free(struct krt_objects *o, struct krt_event_info *ev)
 {
 	event_clear(o, ev);
-	if (ev->overwritten)
-		krt_op_unref(o->heap, ev->overwritten);
+	krt_event_found(o, ev);
 	if (ev->failed)
 		krt_op_unref(o->heap, ev->failed);
 	krt_heap_freestr(o->heap, ev->name);

@@ -112,6 +112,7 @@ struct krt_event_info {
 	bool captured_broken;		 /* and that capture broke */
 	struct krt_op_info
 		*overwritten; /* a record nothing had bound to, replaced by another stream's */
+	struct krt_snapshot *lost;  /* what that one covered */
 	struct krt_op_info *failed; /* a record or wait that failed */
 	bool failed_record;
 	char *name;
@@ -280,6 +281,8 @@ struct krt_event_info *krt_event_get(struct krt_objects *o, uint64_t handle, boo
 struct krt_origin krt_event_record(const struct krt_event_info *ev);
 struct krt_event_info *krt_event_make(struct krt_objects *o, uint64_t handle);
 void krt_event_end(struct krt_objects *o, uint64_t handle);
+/* No record of it counts as lost any more. */
+void krt_event_found(struct krt_objects *o, struct krt_event_info *ev);
 /* Takes the reference to snap. */
 void krt_event_set(struct krt_objects *o, struct krt_event_info *ev, struct krt_snapshot *snap,
 		   struct krt_op_info *op);

@@ -80,7 +80,7 @@ struct krt_snapshot {
 	uint32_t refs;
 	krt_domain domain;
 	uint32_t slot; /* of domain, when that is not 0 */
-	uint64_t epoch;
+	uint64_t epoch, work; /* work: of its last operation; waits have epochs too */
 	uint64_t version[KRT_VIEWS];
 	struct node *tree;
 };
@@ -102,6 +102,7 @@ struct domain {
 	struct context *ctx;
 	uint64_t birth;              /* last epoch given before this life of the slot */
 	uint64_t epoch;              /* newest */
+	uint64_t work;		     /* the newest operation's, 0: there was none */
 	uint64_t since;              /* the tree is in force from this epoch on */
 	uint64_t version[KRT_VIEWS]; /* host version that the latest operation knows */
 	uint64_t legacy_seen;        /* epoch of the legacy stream that was taken over */
@@ -1341,7 +1342,7 @@ struct krt_stamp krt_order_begin(struct krt_order *o, krt_domain stream)
 
 	if (!d || d->ended || !touch(o, d))
 		return s;
-	d->epoch = ++o->epoch;
+	d->epoch = d->work = ++o->epoch;
 	activate(o, d);
 	dirty(d);
 	s.domain = d->id;
@@ -1440,6 +1441,7 @@ struct krt_snapshot *krt_order_record(struct krt_order *o, krt_domain stream)
 	s->domain = d->id;
 	s->slot = d->slot;
 	s->epoch = d->epoch;
+	s->work = d->work;
 	memcpy(s->version, d->version, sizeof(s->version));
 	s->tree = ref(d->tree);
 	return s;
@@ -1547,6 +1549,39 @@ bool krt_snapshot_has(const struct krt_snapshot *s, enum krt_view v, struct krt_
 	return (of->slot == s->slot && s->epoch >= stamp.epoch) ||
 	       tree_epoch(s->tree, of->slot, v) >= stamp.epoch ||
 	       host_at(s->o, of->slot, v, s->version[v]) >= stamp.epoch;
+}
+
+static bool has_all(const struct krt_snapshot *s, const struct node *n, uint32_t base)
+{
+	for (unsigned i = 0; n && i < FAN; i++) {
+		const struct domain *d;
+		struct krt_stamp stamp;
+
+		if (!(n->used >> i & 1))
+			continue;
+		if (n->level) {
+			if (!has_all(s, const_inner(n)->c[i], base + (i << shift_of(n))))
+				return false;
+			continue;
+		}
+		d = s->o->slot[base + i].d;
+		if (!d)
+			continue;
+		stamp.domain = d->id;
+		stamp.epoch = const_leaf(n)->e[i].e[KRT_VIEW_DOC];
+		if (d->work < stamp.epoch)
+			stamp.epoch = d->work;
+		if (!krt_snapshot_has(s, KRT_VIEW_DOC, stamp))
+			return false;
+	}
+	return true;
+}
+
+bool krt_snapshot_covers(const struct krt_snapshot *s, const struct krt_snapshot *other)
+{
+	struct krt_stamp own = {.domain = other->domain, .epoch = other->work};
+
+	return krt_snapshot_has(s, KRT_VIEW_DOC, own) && has_all(s, other->tree, 0);
 }
 
 struct krt_stamp krt_snapshot_stamp(const struct krt_snapshot *s)

@@ -125,6 +125,8 @@ struct krt_snapshot *krt_snapshot_join(struct krt_order *o, const struct krt_sna
 				       const struct krt_snapshot *b);
 /* Would a stream that waits for the snapshot now know the stamp? */
 bool krt_snapshot_has(const struct krt_snapshot *s, enum krt_view v, struct krt_stamp stamp);
+/* Has s all operations that other has, in the documented view? */
+bool krt_snapshot_covers(const struct krt_snapshot *s, const struct krt_snapshot *other);
 /* The stream and epoch the record was made at (domain 0 for a context or host record). */
 struct krt_stamp krt_snapshot_stamp(const struct krt_snapshot *s);
 
