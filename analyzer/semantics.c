@@ -118,7 +118,8 @@ enum krt_sem_id krt_sem_copy(bool async, bool peer, enum krt_sem_mem dst, enum k
 	if (peer)
 		return src <= KRT_SEM_MEM_PINNED || dst <= KRT_SEM_MEM_PINNED || memops ?
 			KRT_SEM_COPY_PEER_HOST : KRT_SEM_COPY_PEER;
-	return memops ? KRT_SEM_COPY_MEMOPS : sync_copy[src][dst];
+	id = sync_copy[src][dst]; /* between host memory the CPU copies, and is done anyway */
+	return memops && id != KRT_SEM_COPY_HOST_TO_HOST ? KRT_SEM_COPY_MEMOPS : id;
 }
 
 enum krt_sem_id krt_sem_set(bool async, enum krt_sem_mem dst, bool memops)
