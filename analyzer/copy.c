@@ -332,16 +332,23 @@ bool krt_copy_node(struct krt_engine *e, const struct krt_call *c, const struct 
 static void host_side(struct krt_engine *e, const struct krt_call *c, struct krt_shape s, bool write)
 {
 	uint64_t left = HOST_ROWS_MAX;
+	struct krt_op_info *op = krt_host_op(e, c);
 
+	if (!op)
+		return;
 	krt_shape_join(&s);
 	for (uint64_t z = 0; z < s.slices; z++)
 		for (uint64_t y = 0; y < s.rows; y++) {
 			if (!left--) {
 				krt_reason(e, KRT_REASON_ROWS, "%s", c->api->base);
-				return;
+				y = s.rows;
+				z = s.slices - 1;
+				break;
 			}
-			krt_touch_host(e, c, s.addr + z * s.slice_pitch + y * s.pitch, s.width, write);
+			krt_host_range(e, op, s.addr + z * s.slice_pitch + y * s.pitch, s.width,
+				       write);
 		}
+	krt_op_unref(&e->heap, op);
 }
 
 /* A copy that the CPU does itself: when it returns it is done. */

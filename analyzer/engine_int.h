@@ -390,6 +390,10 @@ enum krt_confidence krt_life_confidence(enum krt_sureness sure, bool held);
 /* The CPU reads or writes [addr, addr+len). */
 void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
 		    bool write);
+/* The same of several ranges: the CPU's operation (NULL: it is not judged), and each of them. */
+struct krt_op_info *krt_host_op(struct krt_engine *e, const struct krt_call *c);
+void krt_host_range(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, uint64_t len,
+		    bool write);
 /* In which views nothing orders prev before the operation of stream s (NULL: the host). */
 bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
 		   const struct krt_stream_info *s, enum krt_finding_view *view);
@@ -408,6 +412,8 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 		    struct krt_mem *mem, enum krt_rule_id rule);
 /* A stream-ordered free meets its allocation. */
 void krt_touch_alloc(struct krt_engine *e, struct krt_op_info *op, struct krt_mem *mem);
+/* Pageable memory is registered from now on: what was done with it goes on in mem. */
+void krt_touch_registered(struct krt_engine *e, struct krt_mem *mem);
 /* A range of host memory ends. */
 void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t addr,
 			uint64_t len);

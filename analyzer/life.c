@@ -479,6 +479,7 @@ static void hot_memory(struct krt_engine *e, const struct krt_call *c)
 void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_phys *p;
+	struct krt_mem *m;
 
 	if (c->op == KRT_OP_HEAP_END) {
 		krt_touch_heap_end(e, c, c->addr, c->bytes);
@@ -501,7 +502,9 @@ void krt_life_op(struct krt_engine *e, const struct krt_call *c)
 		add(e, c, c->out_addr, c->bytes, KRT_MEM_PINNED);
 		break;
 	case KRT_OP_HOST_REGISTER:
-		add(e, c, c->addr, c->bytes, KRT_MEM_REGISTERED);
+		m = add(e, c, c->addr, c->bytes, KRT_MEM_REGISTERED);
+		if (m)
+			krt_touch_registered(e, m);
 		break;
 	case KRT_OP_HOST_DEVPTR:
 		host_devptr(e, c);

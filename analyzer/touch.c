@@ -975,20 +975,22 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 	krt_pair_add(m->e, &p);
 }
 
-void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
+struct krt_op_info *krt_host_op(struct krt_engine *e, const struct krt_call *c)
+{
+	return e->judge && !krt_unseen_call(e, c) ? krt_op_new(&e->obj, c, NULL, KRT_OPC_HOST)
+						  : NULL;
+}
+
+void krt_host_range(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, uint64_t len,
 		    bool write)
 {
 	struct meeting m = {.e = e,
+			    .op = op,
 			    .kind = write ? KRT_ACC_WRITE : KRT_ACC_READ,
 			    .only = c->token,
 			    .rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
 
-	if (!e->judge || !len || krt_unseen_call(e, c))
-		return;
-	m.op = krt_op_new(&e->obj, c, NULL, KRT_OPC_HOST);
-	if (!m.op)
-		return;
 	while (addr < end) {
 		uint64_t to;
 		struct krt_mem *mem = krt_piece_at(e, addr, end, &to);
@@ -1012,7 +1014,17 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 					    krt_mem_key(m.mem, to), write, m.only);
 		addr = to;
 	}
-	krt_op_unref(&e->heap, m.op);
+}
+
+void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
+		    bool write)
+{
+	struct krt_op_info *op = len ? krt_host_op(e, c) : NULL;
+
+	if (!op)
+		return;
+	krt_host_range(e, op, addr, len, write);
+	krt_op_unref(&e->heap, op);
 }
 
 /* --- the end of memory ------------------------------------------------------------------ */
@@ -1066,8 +1078,9 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 		struct krt_op_info *prev = x->op;
 		struct krt_pair p = {.rule = rule};
 
+		/* what a write through another mapping hides may go on through this one */
 		if ((x->sort != KRT_USER_POINTER && x->sort != KRT_USER_WORD &&
-		     x->sort != KRT_USER_PART) ||
+		     x->sort != KRT_USER_PART && mem->kind != KRT_MEM_MAPPED) ||
 		    prev == op || krt_pair_known(e, prev, mem) ||
 		    !krt_unordered(e, prev, s, &p.view))
 			continue;
@@ -1082,6 +1095,51 @@ void krt_touch_free(struct krt_engine *e, struct krt_op_info *op, struct krt_str
 		p.prev_sure = x->sure;
 		p.mem = mem;
 		krt_pair_add(e, &p);
+	}
+}
+
+/* --- memory that is registered ------------------------------------------------------------ */
+
+struct moving {
+	struct krt_engine *e;
+	struct krt_mem *mem;
+	struct krt_ranges *to;
+	uint64_t by; /* from key to key */
+	bool writes;
+};
+
+static void move(void *user, const struct krt_access *prev, uint64_t from, uint64_t end)
+{
+	struct moving *m = user;
+	struct krt_access a = *prev;
+
+	if ((a.kind == KRT_ACC_WRITE) != m->writes)
+		return;
+	a.mapping = m->mem->serial;
+	krt_ranges_add(&m->e->heap, m->to, from - m->by, end - m->by, &a);
+}
+
+void krt_touch_registered(struct krt_engine *e, struct krt_mem *mem)
+{
+	struct krt_space *old = e->mem.pageable.space;
+	struct krt_ranges *all[] = {&old->sure, &old->may, &old->past},
+			  *to[] = {&mem->space->sure, &mem->space->may, &mem->space->past};
+	uint64_t from = krt_mem_key(&e->mem.pageable, mem->node.key), end = from + mem->size;
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct moving m = {.e = e,
+				   .mem = mem,
+				   .to = to[i],
+				   .by = from - krt_mem_key(mem, mem->node.key)};
+
+		if (!all[i]->tree.count)
+			continue;
+		/* a write ends what came before it: first */
+		m.writes = true;
+		krt_ranges_each(all[i], from, end, move, &m);
+		m.writes = false;
+		krt_ranges_each(all[i], from, end, move, &m);
+		krt_ranges_clear(&e->heap, all[i], from, end);
 	}
 }
 

@@ -730,6 +730,45 @@ TWIN(life, alias, "RACE-WAW:error:1")
 	set(w, DEV + 0x800000 + (fixed ? N : 0), N, S2);
 }
 
+/* What a later write through the other address hides goes on through the one that is unmapped. */
+TWIN(life, alias_unmap, "FREE-IN-USE:error:1")
+{
+	call_begin(w, KRT_API_cuMemCreate, A(0), A(0x200000), A(0), A(0));
+	call_out(w, 0, 0x77);
+	call_end(w, 0);
+	call(w, cuMemMap, A(DEV + 0x200000), A(0x200000), A(0), A(0x77), A(0));
+	call(w, cuMemMap, A(DEV + 0x800000), A(0x200000), A(0), A(0x77), A(0));
+	set(w, DEV + 0x200000, N, S1);
+	set(w, DEV + 0x800000, N, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, cuMemUnmap, A(DEV + 0x200000), A(0x200000));
+}
+
+/* Registered, it is the same memory as before. */
+TWIN(life, registered_in_use, "RACE-WAR:error:1")
+{
+	uint64_t dst = DEV, src = HEAP, size = N;
+
+	batch_copy(w, S1, 3, 1, &dst, &src, &size);
+	call(w, cuMemHostRegister_v2, A(HEAP), A(N), A(0));
+	if (fixed)
+		hop(w, S1, S2, E1);
+	set(w, HEAP, N, S2);
+}
+
+/* Between host memory it is the CPU that copies, whatever the context asks for. */
+TWIN(life, host_copy_memops, "HOST-READ-RACE:error:1")
+{
+	alloc_pinned(w, PIN, N);
+	alloc_pinned(w, PIN + 0x100000, N);
+	call(w, cuCtxSetFlags, A(CU_CTX_SYNC_MEMOPS));
+	set(w, PIN, N, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call(w, cuMemcpy, A(PIN + 0x100000), A(PIN), A(N));
+}
+
 TWIN(life, unregister, "HOST-FREE-IN-USE:warning:1")
 {
 	call(w, cuMemHostRegister_v2, A(HEAP), A(N), A(0));
@@ -1476,6 +1515,18 @@ TWIN(events, unrecorded, "EVENT-UNRECORDED:warning:1")
 	wait_event(w, S2, E1);
 }
 
+/* All that the first record covered is covered by the second one: nothing is lost. */
+TWIN(events, overwritten_covered, "EVENT-OVERWRITTEN:warning:1")
+{
+	stream(w, 0x300, 0);
+	call(w, cuMemsetD8_v2, A(DEV), A(0), A(64));
+	record(w, E1, 0x300);
+	if (fixed) /* waits for it */
+		call(w, cuMemcpyDtoH_v2, A(HEAP), A(DEV + 128), A(64));
+	record(w, E1, S1);
+	sync_event(w, E1);
+}
+
 TWIN(events, failed_record, "EVENT-FAILED:warning:1")
 {
 	record(w, E1, S1);
@@ -1855,6 +1906,27 @@ static void copy_2d(struct world *w, uint64_t dst, uint64_t x, uint64_t pitch, u
 	d.WidthInBytes = width;
 	d.Height = rows;
 	call_begin(w, KRT_API_cuMemcpy2DAsync_v2, A(0), A(s));
+	call_blob(w, 0, KRT_BLOB_BYTES, &d, sizeof(d));
+	call_end(w, 0);
+}
+
+/* A copy by the CPU is one operation, however many rows it has. */
+TWIN(structs, host_rows, "HOST-WRITE-RACE:error:1")
+{
+	CUDA_MEMCPY2D d = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			   .srcHost = (void *)HEAP,
+			   .srcPitch = 64,
+			   .dstMemoryType = CU_MEMORYTYPE_HOST,
+			   .dstHost = (void *)PIN,
+			   .dstPitch = 64,
+			   .WidthInBytes = 32,
+			   .Height = 2};
+
+	alloc_pinned(w, PIN, N);
+	set(w, PIN, 128, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	call_begin(w, KRT_API_cuMemcpy2D_v2, A(0));
 	call_blob(w, 0, KRT_BLOB_BYTES, &d, sizeof(d));
 	call_end(w, 0);
 }
