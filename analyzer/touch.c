@@ -474,7 +474,10 @@ static void touch_range(struct krt_engine *e, const struct krt_touch *t, const s
 	if (end < addr)
 		end = UINT64_MAX;
 	if (s->array) {
-		touch_piece(e, t, s->array, addr, end);
+		if (t->only && end > s->array->size)
+			end = s->array->size;
+		if (addr < end)
+			touch_piece(e, t, s->array, addr, end);
 		return;
 	}
 	while (addr < end && !e->heap.failed) {

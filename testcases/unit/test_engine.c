@@ -834,6 +834,21 @@ TWIN(bounds, rows, "COPY-BOUNDS:error:1")
 	call(w, cuMemsetD2D8Async, A(DEV), A(1024), A(0), A(512), A(fixed ? 4 : 5), A(S1));
 }
 
+/* Beyond the end of an array there is nothing that two copies could share. */
+TWIN(bounds, array, "RACE-WAW:error:1 COPY-BOUNDS:error:2")
+{
+	CUDA_ARRAY_DESCRIPTOR d = {
+		.Width = 64, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 1};
+
+	call_begin(w, KRT_API_cuArrayCreate_v2, A(0), A(0));
+	call_out(w, 0, 0x8800);
+	call_blob(w, 1, KRT_BLOB_BYTES, &d, sizeof(d));
+	call_end(w, 0);
+	alloc_pinned(w, PIN, N);
+	call(w, cuMemcpyHtoAAsync_v2, A(0x8800), A(0), A(PIN), A(fixed ? 32 : 128), A(S1));
+	call(w, cuMemcpyHtoAAsync_v2, A(0x8800), A(32), A(PIN), A(fixed ? 32 : 128), A(S2));
+}
+
 /* --- traps: right programs ------------------------------------------------------------------ */
 
 #define SILENT(id)                                                                                 \
