@@ -128,7 +128,7 @@ static bool push_read(struct krt_heap *h, struct krt_range *r, const struct krt_
 
 /*
  * The same domain's access of the same kind is replaced: the newer one is ordered
- * after it.  (What is put into `past` does not come in that order.)  One with other
+ * after it.  (Not so one behind something unseen, which is not held against others.)  (What is put into `past` does not come in that order.)  One with other
  * gaps says nothing of its bytes; of too many such the oldest goes.
  */
 static bool put_read(struct krt_heap *h, struct krt_range *r, const struct krt_access *a)
@@ -140,7 +140,8 @@ static bool put_read(struct krt_heap *h, struct krt_range *r, const struct krt_a
 		struct krt_access *old = &r->read[i];
 
 		if (old->kind != a->kind || old->know != a->know || old->sure != a->sure ||
-		    krt_op_domain(old->op) != krt_op_domain(a->op))
+		    krt_op_domain(old->op) != krt_op_domain(a->op) ||
+		    krt_op_external(old->op) != krt_op_external(a->op))
 			continue;
 		if (old->pattern != a->pattern) {
 			others++;

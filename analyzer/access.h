@@ -153,5 +153,6 @@ void krt_op_ref(struct krt_op_info *op);
 void krt_op_unref(struct krt_heap *h, struct krt_op_info *op);
 krt_domain krt_op_domain(const struct krt_op_info *op);
 uint64_t krt_op_epoch(const struct krt_op_info *op);
+bool krt_op_external(const struct krt_op_info *op);
 
 #endif

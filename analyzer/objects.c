@@ -71,6 +71,11 @@ uint64_t krt_op_epoch(const struct krt_op_info *op)
 	return op->stamp.epoch;
 }
 
+bool krt_op_external(const struct krt_op_info *op)
+{
+	return op->external;
+}
+
 /* --- contexts ---------------------------------------------------------------- */
 
 struct krt_context_info *krt_context_make(struct krt_objects *o, uint64_t handle, uint32_t device)

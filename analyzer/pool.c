@@ -725,7 +725,7 @@ static bool unordered(const struct reuse *u, const struct krt_op_info *prev,
 {
 	const struct krt_reuse *r = u->r;
 
-	if (prev == r->op)
+	if (prev == r->op || (!r->stream && prev->external))
 		return false;
 	return r->touch ? krt_unordered_read(u->e, r->touch, prev, view)
 			: krt_unordered(u->e, prev, r->stream, view);

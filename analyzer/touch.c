@@ -955,7 +955,8 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 	/* A kernel and the CPU may well talk to each other through mapped memory. */
 	if (prev->op->class == KRT_OPC_KERNEL && m->mem->kind != KRT_MEM_MANAGED)
 		return;
-	if (!krt_unordered(m->e, prev->op, NULL, &p.view))
+	/* what the other waits for may well be for the CPU to write, after this */
+	if (prev->op->external || !krt_unordered(m->e, prev->op, NULL, &p.view))
 		return;
 	if (prev->kind == KRT_ACC_UNKNOWN)
 		p.confidence = m->kind == KRT_ACC_WRITE ? KRT_LIKELY : KRT_POSSIBLE;

@@ -1477,6 +1477,16 @@ Test(launch, coop_not)
 	expect_all(&w, "");
 }
 
+/* A copy that waits for the CPU's word: the CPU fills its buffer first.  Not so without the wait. */
+TWIN(values, cpu_writes_first, "HOST-WRITE-RACE:error:1")
+{
+	alloc_pinned(w, PIN, N);
+	if (fixed)
+		call(w, cuStreamWaitValue32_v2, A(S1), A(DEV + 2048), A(1), A(0));
+	h2d(w, DEV, PIN, 64, S1);
+	host_write(w, PIN, 64);
+}
+
 TWIN(batch, overlap, "RACE-WAW:error:1")
 {
 	uint64_t dst[2] = {DEV, fixed ? DEV + 64 : DEV + 32}, src[2] = {PIN, PIN + 64},
