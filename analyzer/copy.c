@@ -345,7 +345,7 @@ static void host_side(struct krt_engine *e, const struct krt_call *c, struct krt
 				z = s.slices - 1;
 				break;
 			}
-			krt_host_range(e, op, s.addr + z * s.slice_pitch + y * s.pitch, s.width,
+			krt_host_range(e, op, 0, s.addr + z * s.slice_pitch + y * s.pitch, s.width,
 				       write);
 		}
 	krt_op_unref(&e->heap, op);

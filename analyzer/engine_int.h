@@ -390,10 +390,13 @@ enum krt_confidence krt_life_confidence(enum krt_sureness sure, bool held);
 /* The CPU reads or writes [addr, addr+len). */
 void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t addr, uint64_t len,
 		    bool write);
-/* The same of several ranges: the CPU's operation (NULL: it is not judged), and each of them. */
+/*
+ * The same of several ranges: the CPU's operation (NULL: it is not judged), and each of
+ * them; only: the operation that it is held against, 0: all.
+ */
 struct krt_op_info *krt_host_op(struct krt_engine *e, const struct krt_call *c);
-void krt_host_range(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, uint64_t len,
-		    bool write);
+void krt_host_range(struct krt_engine *e, struct krt_op_info *op, uint64_t only, uint64_t addr,
+		    uint64_t len, bool write);
 /* In which views nothing orders prev before the operation of stream s (NULL: the host). */
 bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
 		   const struct krt_stream_info *s, enum krt_finding_view *view);

@@ -985,13 +985,13 @@ struct krt_op_info *krt_host_op(struct krt_engine *e, const struct krt_call *c)
 						  : NULL;
 }
 
-void krt_host_range(struct krt_engine *e, struct krt_op_info *op, uint64_t addr, uint64_t len,
-		    bool write)
+void krt_host_range(struct krt_engine *e, struct krt_op_info *op, uint64_t only, uint64_t addr,
+		    uint64_t len, bool write)
 {
 	struct meeting m = {.e = e,
 			    .op = op,
 			    .kind = write ? KRT_ACC_WRITE : KRT_ACC_READ,
-			    .only = c->token,
+			    .only = only,
 			    .rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE};
 	uint64_t end = len > UINT64_MAX - addr ? UINT64_MAX : addr + len;
 
@@ -1027,7 +1027,7 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 
 	if (!op)
 		return;
-	krt_host_range(e, op, addr, len, write);
+	krt_host_range(e, op, c->token, addr, len, write);
 	krt_op_unref(&e->heap, op);
 }
 
