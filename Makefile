@@ -25,7 +25,7 @@ all:
 #   DEPS   those that the tests need as well
 ALL   :=
 TESTS :=
-BUILD_DEPS := gcc g++ make libc6-dev uthash-dev libdw-dev libelf-dev liblzma-dev libbz2-dev zlib1g-dev libzstd-dev
+BUILD_DEPS := gcc g++ make libc6-dev uthash-dev libxxhash-dev libdw-dev libelf-dev liblzma-dev libbz2-dev zlib1g-dev libzstd-dev
 DEPS  := python3 libcriterion-dev valgrind libcjson-dev
 include interposer/part.mk
 include analyzer/part.mk

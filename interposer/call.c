@@ -704,6 +704,22 @@ bool krt_record_inside(unsigned api, uint64_t *args)
 	return record_alone(api, args, true);
 }
 
+void krt_record_within(struct krt_call *outer, unsigned api, uint64_t *args)
+{
+	struct krt_thread *t = outer->thread;
+	struct krt_call c;
+
+	if (!outer->mapped) /* its record has grown since it was begun */
+		t->scratch_used = outer->mark + ((outer->size + 15) & ~(size_t)15);
+	build(&c, t, api, args, true);
+	if (c.rec) {
+		c.rec->t0 = krt_ticket();
+		if (krt_opt.times)
+			c.rec->start_ns = krt_clock_ns() - krt_clock_base;
+	}
+	publish(&c);
+}
+
 bool krt_record_quiet(unsigned api, uint64_t *args)
 {
 	return record_alone(api, args, true);

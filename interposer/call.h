@@ -42,6 +42,8 @@ bool krt_call_open(void);
 /* A note of the annotation header: a record without a driver call. */
 /* What library_call.c tells.  False: not now. */
 bool krt_record_inside(unsigned api, uint64_t *args);
+/* A record without a driver call, made while outer waits to be published. */
+void krt_record_within(struct krt_call *outer, unsigned api, uint64_t *args);
 /* An access of the CPU, from a signal handler or below the C library. */
 bool krt_record_quiet(unsigned api, uint64_t *args);
 void krt_record_note(unsigned api, uint64_t *args);

@@ -179,6 +179,15 @@ static struct krt_flight_range *free_ranges;
 static struct krt_flight *finished; /* by the call in hand, until krt_flight_pages */
 static struct krt_flight *begun;    /* whose pages are not closed yet */
 
+static unsigned hostfns; /* host functions in flight */
+
+/* Found by the call in hand: sources that changed before their upload was known to be over. */
+#define SOURCES 64
+static struct changed {
+	uint64_t addr, len, upload;
+} source[SOURCES];
+static unsigned nsources;
+
 struct hold {
 	struct hold *next;
 	uint64_t lo, hi, node;
@@ -290,7 +299,8 @@ static struct krt_flight *flight_begin(const struct krt_call *c, struct stream *
 	f->stamp = stamp;
 	f->t0 = c->rec->t0;
 	f->stream = s;
-	f->upload = krt_api[c->api].op != KRT_OP_GRAPH_LAUNCH;
+	f->batch = krt_api[c->api].op == KRT_OP_COPY_BATCH || krt_api[c->api].op == KRT_OP_COPY_3D_BATCH;
+	f->hostfn = krt_api[c->api].op == KRT_OP_HOST_FUNC;
 	return f;
 }
 
@@ -331,8 +341,76 @@ static void range_find(struct krt_flight *f, uint64_t lo, uint64_t hi, enum krt_
 		range_add(f, in, lo, hi, use);
 }
 
+/* Has a source changed since its upload was called?  Told once. */
+static void compare(const struct krt_flight *f, struct krt_flight_range *r)
+{
+	uint64_t now;
+
+	if (!r->summed || r->lo == r->hi || !krt_checksum(r->lo, r->hi - r->lo, &now) || now == r->sum)
+		return;
+	r->summed = false;
+	if (nsources < SOURCES)
+		source[nsources++] = (struct changed){ .addr = r->lo, .len = r->hi - r->lo, .upload = f->t0 };
+}
+
+static void compare_sources(const struct krt_flight *f)
+{
+	for (struct krt_flight_range *r = f->ranges; r; r = r->next)
+		compare(f, r);
+}
+
+/*
+ * A new operation finds the bytes as they are now: were they the same for those in
+ * flight?  What it may write itself is no longer the CPU's doing.
+ */
+static void compare_others(uint64_t lo, uint64_t hi, bool written)
+{
+	for (const struct stream *s = busy; s; s = s->next)
+		for (const struct krt_flight *f = s->first; f; f = f->next)
+			for (struct krt_flight_range *r = f->ranges; r; r = r->next)
+				if (r->lo < hi && r->hi > lo) {
+					compare(f, r);
+					r->summed &= !written;
+				}
+}
+
+/*
+ * host=checksum: the sums of what an upload reads, where nothing that is on its way
+ * may write it first; host functions write what they please.
+ */
+static void sum_sources(struct krt_flight *f)
+{
+	if (f->hostfn)
+		compare_others(0, UINT64_MAX, true);
+	for (struct krt_flight_range *r = f->ranges; r; r = r->next) {
+		compare_others(r->lo, r->hi, r->use != KRT_GUARD_READS);
+		if (r->use != KRT_GUARD_READS)
+			continue;
+		if (hostfns || krt_flight_meets(r->lo, r->hi, true))
+			krt_host_account(KRT_ACCOUNT_EARLIER, r->hi - r->lo);
+		else if (krt_checksum(r->lo, r->hi - r->lo, &r->sum))
+			r->summed = true;
+		if (r->summed)
+			krt_host_account(KRT_ACCOUNT_WATCHED, r->hi - r->lo);
+	}
+}
+
+/* Pageable memory that a batch goes on to read after the call. */
+static void pageable(struct krt_flight *f, uint64_t lo, uint64_t hi)
+{
+	const struct krt_host_range none = { .base = lo, .end = hi, .kind = KRT_HOST_REGISTERED },
+				    *next = krt_host_from(lo);
+
+	if (!next || next->base >= hi)
+		range_add(f, &none, lo, hi, KRT_GUARD_READS);
+}
+
 static void operand(void *user, uint64_t base, uint64_t len, unsigned how)
 {
+	struct krt_flight *f = user;
+
+	if (f->batch && !(how & (KRT_OPERAND_TAKEN | KRT_OPERAND_WRITTEN)) && !krt_guarding())
+		pageable(f, base, base + len);
 	if (!(how & KRT_OPERAND_TAKEN))
 		range_find(user, base, base + len, how & KRT_OPERAND_WRITTEN ? KRT_GUARD_WRITES : KRT_GUARD_READS);
 }
@@ -379,6 +457,8 @@ static void collect(void)
 			if (!s->first)
 				s->last = NULL;
 			drop_begun(f);
+			hostfns -= f->hostfn;
+			compare_sources(f);
 			f->next = finished;
 			finished = f;
 		}
@@ -411,7 +491,11 @@ static __thread struct {
 	unsigned n;
 } named __attribute__((tls_model("initial-exec")));
 
-/* Calls fn for each managed allocation that a word points into. */
+/*
+ * Calls fn for each allocation that a word points into: managed ones; pinned ones
+ * only where sums are taken, which the kernel may spoil.  Pages of pinned memory that
+ * a kernel and the CPU have in common stay open: they may well talk to each other.
+ */
 static void words(const void *bytes, size_t len, void (*fn)(void *user, const struct krt_host_range *r), void *user)
 {
 	for (size_t at = 0; at + 8 <= len; at += 8) {
@@ -420,7 +504,7 @@ static void words(const void *bytes, size_t len, void (*fn)(void *user, const st
 
 		memcpy(&word, (const char *)bytes + at, 8);
 		r = krt_host_from(word);
-		if (r && r->base <= word && r->kind == KRT_HOST_MANAGED)
+		if (r && r->base <= word && (r->kind == KRT_HOST_MANAGED || !krt_guarding()))
 			fn(user, r);
 	}
 }
@@ -443,7 +527,7 @@ static void name(void *user, const struct krt_host_range *r)
 
 void krt_flight_words(const void *bytes, size_t len)
 {
-	if (!krt_host_any_managed() || !krt_host_lock())
+	if ((krt_guarding() && !krt_host_any_managed()) || !krt_host_lock())
 		return;
 	words(bytes, len, name, NULL);
 	krt_host_unlock();
@@ -486,7 +570,7 @@ static void hold_managed(void *user, const struct krt_host_range *r)
 
 void krt_flight_hold_words(const void *bytes, size_t len, uint64_t holder, uint64_t node)
 {
-	if (!(holder & 1) || !krt_host_any_managed() || !krt_host_lock())
+	if (!(holder & 1) || (krt_guarding() && !krt_host_any_managed()) || !krt_host_lock())
 		return;
 	words(bytes, len, hold_managed, &(struct holder){ .holder = holder, .node = node });
 	krt_host_unlock();
@@ -675,7 +759,10 @@ static void enqueued(const struct krt_call *c, uint64_t handle)
 	else if (f)
 		for (unsigned i = 0; i < named.n; i++)
 			range_find(f, named.lo[i], named.hi[i], KRT_GUARD_MAY_WRITE);
-	if (f && f->ranges)
+	if (f && !krt_guarding())
+		sum_sources(f);
+	hostfns += f && f->hostfn;
+	if (f && (f->ranges || f->hostfn))
 		flight_keep(f);
 	else if (f)
 		flight_free(f);
@@ -846,7 +933,7 @@ void krt_host_exempt(uint64_t lo, uint64_t len, bool on)
 
 void krt_host_unmapped(uint64_t lo, uint64_t hi)
 {
-	if (!krt_guard_near(lo, hi) || !krt_host_lock())
+	if ((krt_guarding() && !krt_guard_near(lo, hi)) || !krt_host_lock())
 		return;
 	memory_ends(lo, hi);
 	krt_host_unlock();
@@ -887,10 +974,21 @@ void krt_flight_note(const struct krt_call *c)
 
 void krt_flight_after(struct krt_call *c, int result)
 {
+	struct changed told[SOURCES];
+	unsigned n = 0;
+
 	if (!result && c->rec && krt_host_lock()) {
 		krt_order_at(order, c->rec->t0, krt_ticket());
 		follow(c);
+		n = nsources;
+		nsources = 0;
+		memcpy(told, source, n * sizeof *told);
 		krt_host_unlock();
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t args[] = { told[i].addr, told[i].len, told[i].upload };
+
+		krt_record_within(c, KRT_API_cpu_changed, args);
 	}
 	named.n = 0;
 }

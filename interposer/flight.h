@@ -30,7 +30,8 @@ struct krt_flight {
 	struct krt_stamp stamp;
 	uint64_t t0;
 	bool fresh;  /* its pages were not closed before it was over */
-	bool upload; /* what it reads is read where its record says */
+	bool batch;  /* of copies: pageable memory is not staged */
+	bool hostfn; /* a host function */
 };
 
 #pragma GCC visibility pop

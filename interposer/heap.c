@@ -619,6 +619,8 @@ static void record(unsigned api, uint64_t addr, uint64_t len)
 
 	tls.inside = true;
 	krt_record_libc(api, addr, len);
+	if (krt_host_on())
+		krt_host_unmapped(addr, addr + len);
 	tls.inside = false;
 	errno = saved;
 }
@@ -720,7 +722,7 @@ EXPORT int munmap(void *addr, size_t len)
 
 	if (krt_unlikely(!real))
 		return (int)syscall(SYS_munmap, addr, len);
-	if (krt_guarding() && len)
+	if (krt_host_on() && len)
 		krt_host_unmapped(lo, hi);
 	/* a call that the kernel will refuse ends nothing */
 	if (watching() && len && !(lo & 4095) && hi > lo && overlaps(lo, hi))
@@ -744,7 +746,7 @@ EXPORT void *mremap(void *addr, size_t old_len, size_t new_len, int flags, ...)
 	}
 	if (krt_unlikely(!real))
 		return (void *)syscall(SYS_mremap, addr, old_len, new_len, flags, target);
-	if (krt_guarding()) {
+	if (krt_host_on()) {
 		krt_host_unmapped(lo, hi);
 		if (flags & MREMAP_FIXED)
 			krt_host_unmapped((uintptr_t)target, (uintptr_t)target + whole_pages(new_len));
