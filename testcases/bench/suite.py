@@ -11,7 +11,8 @@ TORCH_CUDA_SANITIZER=1.  Each mode is a process of its own that stays; they are 
 for short rounds in turn, in another order each time, on one core, krtsan's front ends
 on others.  A ratio is one round's; printed are their median, least and greatest, and
 the median of what was added.  `again` is native against native: the noise.
---write puts the tables into RESULTS.md of testcases/gpu or of testcases.
+--write puts the tables into RESULTS.md of testcases/gpu or of testcases.  What the
+processes say on stderr goes to the folder $OUT, where that is set.
 """
 import argparse
 import glob
@@ -157,6 +158,8 @@ def measure(which, command, env, work, seconds, patience, note):
                                     "not ready after %.0f s" % (time.monotonic() - begin)))
     for s in servers:
         s.end()
+        if "OUT" in os.environ:
+            shutil.copy(s.log.name, "%s/%s-%s.log" % (os.environ["OUT"], os.path.basename(command(core)[0]), s.mode.name))
     for stacks in ("none", "leaf", "full"):
         try:
             with open("%s/%s.json" % (work, stacks)) as f:
