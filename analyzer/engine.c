@@ -337,6 +337,20 @@ static void dispatch(struct krt_engine *e, const struct krt_call *c)
 	}
 }
 
+/*
+ * Does the call end a stream or an event whose handle went to a new one before the call was told?
+ * What a call made that ended after this one began is not what this one ends.
+ */
+static bool outlived(struct krt_engine *e, const struct krt_call *c)
+{
+	const struct krt_stream_info *s =
+		c->op == KRT_OP_STREAM_DESTROY ? krt_stream_find(&e->obj, c->stream) : NULL;
+	const struct krt_event_info *ev =
+		c->op == KRT_OP_EVENT_DESTROY ? krt_event_get(&e->obj, c->event, false) : NULL;
+
+	return (s && c->rec->t0 < s->born) || (ev && c->rec->t0 < ev->born);
+}
+
 static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t len, unsigned lane)
 {
 	struct krt_context_info *ctx;
@@ -371,6 +385,8 @@ static void call_record(struct krt_engine *e, const struct krt_rec *rec, size_t 
 	}
 	ctx = judged_context(e, &c);
 	if (!ctx)
+		return;
+	if (c.ok && outlived(e, &c))
 		return;
 	e->judge = !(rec->flags & KRT_RF_IGNORE) && !ctx->sticky;
 	e->exiting = e->exit_ticket && c.rec->t0 > e->exit_ticket;

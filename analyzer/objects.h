@@ -76,6 +76,7 @@ struct krt_stream_info {
 	struct krt_context_info *ctx;
 	enum krt_stream_kind kind;
 	krt_domain domain;
+	uint64_t born;	   /* ticket at the end of the call that made it, 0: not seen */
 	unsigned number;   /* for messages */
 	unsigned refs;	   /* table and operations */
 	unsigned capture;  /* id of the capture it takes part in, 0: none */
@@ -101,6 +102,7 @@ struct krt_event_info {
 	uint64_t record_seq;
 	krt_domain record_domain;
 	struct krt_origin made;	       /* seq 0: unseen */
+	uint64_t born;		       /* ticket at the end of the call that made it, 0: not seen */
 	struct krt_op_info *record_op; /* the record call, for messages */
 	bool known;		       /* made before our eyes: unrecorded is a fact */
 	bool imported;		       /* from another process: its record is not seen */

@@ -475,11 +475,15 @@ static void stream_create(struct krt_engine *e, const struct krt_call *c)
 					       ? krt_context_get(&e->obj, c->ctx)
 					       : krt_call_context(e, c);
 
+	struct krt_stream_info *s = NULL;
+
 	krt_hot_made(e, c, KRT_MADE_STREAM, c->out_handle, 0);
 	if (ctx && c->out_handle)
-		krt_stream_make(&e->obj, c->out_handle, ctx,
-				c->flags & CU_STREAM_NON_BLOCKING ? KRT_STREAM_NON_BLOCKING
-								  : KRT_STREAM_BLOCKING);
+		s = krt_stream_make(&e->obj, c->out_handle, ctx,
+				    c->flags & CU_STREAM_NON_BLOCKING ? KRT_STREAM_NON_BLOCKING
+								      : KRT_STREAM_BLOCKING);
+	if (s)
+		s->born = c->rec->t1;
 }
 
 /* --- flags in memory ------------------------------------------------------------------ */
@@ -1117,8 +1121,10 @@ void krt_sync_op(struct krt_engine *e, const struct krt_call *c)
 		break;
 	case KRT_OP_EVENT_CREATE:
 		ev = c->out_handle ? krt_event_make(&e->obj, c->out_handle) : NULL;
-		if (ev)
+		if (ev) {
 			ev->made = krt_call_origin(c);
+			ev->born = c->rec->t1;
+		}
 		if (ev && c->rec->ctx)
 			ev->ctx = krt_call_context(e, c);
 		krt_hot_made(e, c, KRT_MADE_EVENT, c->out_handle, 0);

@@ -689,12 +689,16 @@ pitfalls: $(PIT_LIBS) $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so $(PIT_OUT)/pit $(P
 # `make faults [PARTS=...]` is a sample of all; `make faults-long` tries every call that can fail.
 TESTS += faults
 .PHONY: faults faults-long
-ALL += $(O)/faults/libinject.so
+ALL += $(O)/faults/libinject.so $(O)/faults/life
+$(O)/faults/life: testcases/faults/life.c interposer/cuabi.h
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) -O1 -o $@ $< -pthread -ldl
 $(O)/faults/libinject.so: testcases/faults/inject.c
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) -Wno-missing-prototypes -fno-builtin -fPIC -shared -o $@ $<
-FAULTS_NEED := $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(O)/faults/libinject.so $(O)/testcases/tree $(INTER_OUT)/nvtx \
+FAULTS_NEED := $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(ABI_OUT)/fake/libcuda.so.1 $(O)/faults/libinject.so $(O)/faults/life $(O)/testcases/tree $(INTER_OUT)/nvtx \
 	$(addprefix $(O)/testcases/,hazard/s01_side_stream_copy clean/warm_up_then_graph clean/lib_layers clean/variables_of_modules) \
 	$(FAKE_LIBS)
 faults: $(FAULTS_NEED)

@@ -2133,6 +2133,43 @@ Test(recycled, device_memory)
 	expect(&w, "UAF-STREAM:error:1");
 }
 
+Test(recycled, stream)
+{
+	struct world w;
+	uint64_t began;
+
+	open3(&w);
+	began = w.ticket++;
+	stream(&w, S1, NB); /* another thread's; the driver has destroyed the one before */
+	wr(&w, S1);
+	call_begin(&w, KRT_API_cuStreamDestroy_v2, A(S1));
+	w.u.call.t0 = began;
+	call_end(&w, 0);
+	sync_stream(&w, S1);
+	wr(&w, S2); /* ordered: it was the new one that was waited for */
+	wr(&w, S1);
+	expect(&w, "RACE-WAW:error:1");
+}
+
+Test(recycled, event)
+{
+	struct world w;
+	uint64_t began;
+
+	open3(&w);
+	began = w.ticket++;
+	event(&w, E1);
+	wr(&w, S1);
+	record(&w, E1, S1);
+	call_begin(&w, KRT_API_cuEventDestroy_v2, A(E1));
+	w.u.call.t0 = began;
+	call_end(&w, 0);
+	wait_event(&w, S2, E1);
+	wr(&w, S2);
+	wr(&w, S1);
+	expect(&w, "RACE-WAW:error:1");
+}
+
 Test(recycled, pool_memory)
 {
 	struct world w;
