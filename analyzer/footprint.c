@@ -1042,6 +1042,13 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 	krt_pair_add(e, &p);
 }
 
+/* Its capture gave the block back, or the program did before the launch: the graph goes on using
+ * it. */
+static bool still_its_own(const struct krt_owner *b, const struct krt_footprint *f)
+{
+	return b->capture && !b->recycled && b->freed.seq < f->flight->seq;
+}
+
 /* The pool has taken the bytes back since: krt_graph_flights() has told it of the launch. */
 static bool changed_hands(const struct krt_footprint *f, uint32_t node, uint64_t key)
 {
@@ -1050,7 +1057,8 @@ static bool changed_hands(const struct krt_footprint *f, uint32_t node, uint64_t
 	for (uint32_t i = 0; i < s->n; i++) {
 		const struct krt_owner *b = s->access[i].block;
 
-		if (b && b->ended && key >= b->off && key - b->off < b->size)
+		if (b && b->ended && !still_its_own(b, f) && key >= b->off &&
+		    key - b->off < b->size)
 			return true;
 	}
 	return false;

@@ -1285,6 +1285,35 @@ Test(blocks, temporary_in_a_graph_that_is_not_understood)
 	expect(&w, "");
 }
 
+/* That the capture gave the temporary back changes nothing for who reads the output. */
+Test(blocks, output_in_the_bytes_of_a_temporary)
+{
+	static struct graph_build b;
+	struct world w;
+
+	for (int ordered = 0; ordered < 2; ordered++) {
+		open_pool(&w);
+		graph_open(&b, G1);
+		graph_set(&b, B0, 64);
+		graph_set(&b, B0, 64);
+		graph_edge(&b, 0, 1);
+		capture_begin(&w, S1, G1);
+		block_alloc(&w, P, B0, N, S1);
+		captured(&w, &b, 0, S1);
+		block_free(&w, B0);
+		block_alloc(&w, P, B0, N, S1);
+		captured(&w, &b, 1, S1);
+		capture_end(&w, S1, G1);
+		instantiate(&w, X1, G1, &b);
+		graph_launch(&w, X1, S1);
+		if (ordered)
+			hop(&w, S1, S2);
+		set(&w, B0, 64, S2);
+		ends(&w);
+		expect(&w, ordered ? "" : "GRAPH-EXEC-OVERLAP:error:1");
+	}
+}
+
 Test(blocks, temporary_under_a_block_that_nobody_uses)
 {
 	struct world w;
