@@ -594,6 +594,11 @@ static void one_call(struct op *o, const struct krt_call *c)
 	case KRT_OP_LIBRARY_MODULE:
 	case KRT_OP_MODULE_FUNCTION:
 	case KRT_OP_NOTE_NAME:
+	case KRT_OP_NOTE_POOL_CREATE: /* whose block it was tells the kind of a race alone */
+	case KRT_OP_NOTE_POOL_DESTROY:
+	case KRT_OP_NOTE_BLOCK_ALLOC:
+	case KRT_OP_NOTE_BLOCK_USE:
+	case KRT_OP_NOTE_BLOCK_FREE:
 	case KRT_OP_NOTE_ACCESS: /* told by the launch */
 		break;
 	case KRT_OP_HEAP_END: /* only memory that nobody touches has no end here */
@@ -896,6 +901,40 @@ static bool touches(const struct op *o, uint8_t buffer)
 	return false;
 }
 
+/* What a race over the bytes of a block of a pool is without pools. */
+static int plain_rule(const struct verdict *v, int cur, int prev)
+{
+	for (unsigned i = 0; i < v->n; i++)
+		if (v->pair[i].cur == cur && v->pair[i].prev == prev)
+			return v->pair[i].rule;
+	return KRT_RULE_RACE_WAW;
+}
+
+static cells_t ends_of(cells_t cells)
+{
+	return cells ? (cells & -cells) | (cells_t)1 << (63 - __builtin_clzll(cells)) : 0;
+}
+
+/* A block that is used again too early is told of with the last operation of the stream. */
+static void add_earlier(struct trial *t, const struct program *p, const struct told *x)
+{
+	for (unsigned i = 0; i < t->verdict.n && t->n < FINDINGS; i++) {
+		const struct pair *q = &t->verdict.pair[i];
+		const struct op *a = &p->op[q->prev], *b = &p->op[x->prev];
+
+		if (q->cur == x->cur && q->buffer == x->buffer && q->prev < x->prev &&
+		    a->stream == b->stream && a->ctx == b->ctx && a->thread == b->thread)
+			t->told[t->n++] =
+				(struct told){.rule = q->rule,
+					      .cur = q->cur,
+					      .prev = q->prev,
+					      .buffer = q->buffer,
+					      .cells = q->cells[DOC],
+					      .ends = ends_of(q->cells[DOC]),
+					      .in_view = {q->in_view[DOC], q->in_view[OBS]}};
+	}
+}
+
 static bool has_cells(int rule)
 {
 	return is_race(rule) || is_host(rule) || is_of_graphs(rule);
@@ -909,7 +948,8 @@ void take_findings(struct trial *t, const struct converted *c, const struct krt_
 		struct told *x = &t->told[t->n];
 		uint64_t lo = f->current.range_base, hi = lo + f->current.range_len, at;
 
-		if (!is_judged((int)f->rule) || f->confidence != KRT_CERTAIN)
+		if ((!is_judged((int)f->rule) && f->rule != KRT_RULE_REUSE_RACE) ||
+		    f->confidence != KRT_CERTAIN)
 			continue;
 		*x = (struct told){.rule = (int)f->rule,
 				   .cur = op_of(c, f->current.sequence),
@@ -920,6 +960,8 @@ void take_findings(struct trial *t, const struct converted *c, const struct krt_
 		}
 		x->in_view[DOC] = true;
 		x->in_view[OBS] = f->view == KRT_BOTH_VIEWS;
+		if (x->rule == KRT_RULE_REUSE_RACE)
+			x->rule = plain_rule(&t->verdict, x->cur, x->prev);
 		at = has_cells(x->rule) ? lo : f->buffer.base;
 		x->buffer = buffer_of_pair(&c->p, x, at);
 		if (x->buffer == OWN) {
@@ -934,13 +976,14 @@ void take_findings(struct trial *t, const struct converted *c, const struct krt_
 					 f->message);
 				return;
 			}
-			x->ends = (x->cells & -x->cells) |
-				  ((cells_t)1 << (63 - __builtin_clzll(x->cells)));
+			x->ends = ends_of(x->cells);
 		}
 		/* of a kernel that only has a pointer into the memory the judge knows nothing */
 		if (is_free(x->rule) && c->p.op[x->prev].what == OP_KERNEL &&
 		    !touches(&c->p.op[x->prev], x->buffer))
 			continue;
 		t->n++;
+		if (f->rule == KRT_RULE_REUSE_RACE)
+			add_earlier(t, &c->p, x);
 	}
 }

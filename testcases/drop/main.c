@@ -42,8 +42,11 @@ static void not_ok(const char *name, const struct converted *c, int without, con
 }
 
 /* Everything that both say, for who looks for the reason. */
-static void tell_all(const struct trial *t, const struct converted *c)
+static void tell_all(const struct trial *t, const struct converted *c, const struct krt_report *r)
 {
+	for (size_t i = 0; i < r->nfindings; i++)
+		printf("#   %s (%s): %s\n", krt_rules[r->finding[i].rule].id,
+		       krt_confidence_name(r->finding[i].confidence), r->finding[i].message);
 	for (unsigned i = 0; i < t->n; i++)
 		printf("#   engine: %s of %d with %d, buffer %u, cells %lx%s\n",
 		       krt_rules[t->told[i].rule].id, t->told[i].cur, t->told[i].prev,
@@ -94,13 +97,13 @@ static bool one(const char *name, struct trace *t, struct converted *c, int with
 	take_findings(&trial, c, whole ? whole : r);
 	if (r && verdicts && c->open && c->number[without])
 		fprintf(verdicts, "%s\t%u\t%u\n", name, c->number[without], told(r));
-	if (r)
-		krt_report_destroy(r);
 	ok = !trial.why[0] && same(&trial, &c->p);
 	if (!ok)
 		not_ok(name, c, without, trial.why);
 	if (!ok && verbose)
-		tell_all(&trial, c);
+		tell_all(&trial, c, whole ? whole : r);
+	if (r)
+		krt_report_destroy(r);
 	if (without >= 0) {
 		c->p.left_out[without] = false;
 		sum.dropped++;
