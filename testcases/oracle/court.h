@@ -10,15 +10,17 @@
 #include "program.h"
 #include "rules/finding.h"
 
-#define NODES  (OPS * 5 + 1)
-#define WORDS  ((NODES + 63) / 64)
-#define IN_DOC 1u /* holds in the observed view too */
-#define IN_OBS 2u
+#define NODES	       (OPS * 7 + 1)
+#define WORDS	       ((NODES + 63) / 64)
+#define LOST	       8
+#define STREAM_NUMBERS (CONTEXTS * STREAMS * THREADS + OPS)
+#define IN_DOC	       1u /* holds in the observed view too */
+#define IN_OBS	       2u
 
 struct node {
 	uint64_t before[VIEWS][WORDS];
-	bool on_stream;
-	int ctx, stream; /* stream: its number, counted over their lives */
+	bool on_stream, note; /* note: a record or wait, no work */
+	int ctx, stream;      /* stream: its number, counted over their lives */
 	enum stream_kind kind;
 };
 
@@ -30,6 +32,8 @@ struct access {
 	cells_t cells;
 	bool write;
 	bool kernel;
+	cells_t past; /* that another has been given since */
+	cells_t told; /* of the past: those that a later one has met */
 };
 
 /* What is known of an executable beside its nodes. */
@@ -65,6 +69,48 @@ struct court {
 	int owner[BUFFERS];	     /* context that it was allocated in */
 	struct graphs graphs;	     /* as they are after the operation in hand */
 	struct court_exec exec[EXEC_SLOTS];
+	bool registered[BUFFERS]; /* pageable memory that is */
+	bool memops[BUFFERS], ctx_memops[CONTEXTS];
+	bool of_pool[BUFFERS];
+	unsigned may[BUFFERS], pool_may, peers[CONTEXTS]; /* bits of devices */
+	/* blocks.c */
+	unsigned nblocks;
+	struct block {
+		uint8_t buffer, pool;
+		unsigned from, end;
+		int outer;
+		bool live;
+	} block[OPS];
+	/* value.c; by number of a stream, or by operation */
+	bool external[STREAM_NUMBERS]; /* behind what something unseen was behind */
+	bool waits[STREAM_NUMBERS];    /* for a value that was not seen to be written */
+	int op_stream[OPS];	       /* -1: the CPU */
+	bool op_external[OPS], record_external[CONTEXTS * EVENTS], free_external[BUFFERS];
+	unsigned nwaiting, nwritten;
+	struct waiting {
+		uint8_t flag, condition, value;
+		int stream, node;
+		bool over;
+	} waiting[OPS];
+	struct release_of {
+		uint8_t flag, value;
+		bool ordered;
+		int node;
+		bool external;
+	} written[OPS];
+	unsigned mapped[BUFFERS]; /* first access through the present mapping */
+	struct record_of {
+		int op, stream; /* -1: none, of the whole context */
+		bool bound;
+		/* those that nothing had bound to; work: there was some that it alone covered */
+		struct lost {
+			int op, node;
+			bool work;
+		} lost[LOST];
+		unsigned nlost;
+		int failed, failed_on; /* record or wait (op, and its stream), -1: none */
+		bool failed_record;
+	} records[CONTEXTS * EVENTS];
 };
 
 /* --- nodes and edges -------------------------------------------------------------- */
@@ -92,9 +138,10 @@ struct pair *pair_of(struct court *c, int rule, int cur, int prev, uint8_t buffe
 /*
  * Cells of an earlier access that another one has touched before the one in hand, a
  * write, or any of an earlier write where the one in hand is a write too.  It
- * conflicts with both, and is not in order with one of them: that is told.
+ * conflicts with both, and is not in order with one of them: that is told.  mapping: of
+ * accesses through the same mapping alone.
  */
-cells_t hidden(const struct court *c, unsigned a, int cur, int item, bool write);
+cells_t hidden(const struct court *c, unsigned a, int cur, int item, bool write, bool mapping);
 /* An access in hand against all earlier ones of this life of its buffer. */
 void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t cells, bool write,
 	  bool host);
@@ -104,6 +151,42 @@ void before_allocation(struct court *c, int op, int node, uint8_t buffer);
 void use_from(struct court *c, int op, int item, int node, int end, const struct range *r);
 void use(struct court *c, int op, int node, const struct range *r);
 void host_access(struct court *c, int op, const struct range *r);
+/* --- memory.c: kinds of memory, and who may use it ------------------------------------- */
+
+/* As calls see it now. */
+enum memory kind_of(const struct court *c, unsigned b);
+/* The slot under which the same memory goes. */
+unsigned home_of(unsigned b);
+/* Does every synchronous operation on the buffer wait? */
+bool sync_memops(const struct court *c, const struct op *o, unsigned b);
+/* A kernel touches it: has its device a right to? */
+void check_right(struct court *c, int op, unsigned b);
+void check_bounds(struct court *c, int op);
+void born(struct court *c, int op, unsigned b);
+void memory_op(struct court *c, int op);
+
+/* --- blocks.c: suballocators ------------------------------------------------------------- */
+
+void blocks_gone(struct court *c, unsigned buffer);
+void block_op(struct court *c, int op);
+
+/* --- value.c: waits for values ------------------------------------------------------------- */
+
+bool behind_unseen(const struct court *c, int stream);
+/* Are an earlier operation and the present one, at the node, not held against each other? */
+bool kept_apart(const struct court *c, int op, int cur, int node, bool host);
+void host_knows_unseen(struct court *c);
+void stream_is_done(struct court *c, int stream); /* the CPU has waited for all of it */
+void value_op(struct court *c, int op);
+
+/* --- events.c: what is told of events ---------------------------------------------------- */
+
+void event_recorded(struct court *c, int op, int ev, int node, int stream);
+/* Something binds to the present record; stream -1: the host. */
+void event_bound(struct court *c, int op, int ev, int stream, bool ok);
+void event_failed(struct court *c, int op, int ev, int stream, bool record);
+void event_new(struct court *c, int ev);
+
 /* The end of a buffer's life, at a node. */
 void end_of(struct court *c, int op, int node, uint8_t b);
 

@@ -21,7 +21,7 @@ uint64_t addr_of(const struct range *r)
 	return buffer_slot[r->buffer].addr + r->from * CELL;
 }
 
-static void make(struct world *w, unsigned b, uint64_t s)
+static void make(struct world *w, unsigned b, uint64_t s, unsigned form)
 {
 	uint64_t addr = buffer_slot[b].addr, size = CELLS * CELL;
 
@@ -30,13 +30,22 @@ static void make(struct world *w, unsigned b, uint64_t s)
 		alloc(w, addr, size);
 		break;
 	case POOL:
-		alloc_async(w, addr, size, s);
+		if (form)
+			alloc_from_pool(w, b, s);
+		else
+			alloc_async(w, addr, size, s);
 		break;
 	case PINNED:
 		alloc_pinned(w, addr, size);
 		break;
 	case MANAGED:
 		alloc_managed(w, addr, size);
+		break;
+	case MAPPED:
+		map_memory(w, b);
+		break;
+	case ARRAY:
+		make_array(w, b);
 		break;
 	case PAGEABLE:
 		break;
@@ -58,11 +67,12 @@ static void open_slots(struct world *w)
 			event(w, 0x2000 + c * 0x100 + i);
 	}
 	for (unsigned b = 0; b < BUFFERS; b++)
-		if (buffer_slot[b].kind != POOL) {
+		if (buffer_slot[b].kind != POOL && buffer_slot[b].kind != MAPPED) {
 			w->stack =
 				OPS + 1 + b; /* where it is from is a part of what a finding is */
-			make(w, b, 0);
+			make(w, b, 0, 0);
 		}
+	open_memory(w);
 	for (unsigned t = THREADS; t-- > 0;)
 		thread(w, 1 + t, 1 + t);
 }
@@ -82,8 +92,12 @@ static void feed_copy(struct world *w, const struct op *o, uint64_t s)
 {
 	const struct range *r = o->range;
 
+	if (buffer_slot[r[0].buffer].kind == ARRAY || buffer_slot[r[1].buffer].kind == ARRAY) {
+		feed_array_copy(w, o, s);
+		return;
+	}
 	call_begin(w, copy_api(o), A(addr_of(r)), A(addr_of(r + 1)), A(r->n * CELL), A(s));
-	call_end(w, 0);
+	call_end(w, o->refused ? REFUSED : 0);
 }
 
 static void feed_batch(struct world *w, const struct op *o, uint64_t s)
@@ -110,17 +124,18 @@ static void feed(struct world *w, const struct op *o)
 {
 	const struct range *r = o->range;
 	uint64_t s = handle_of_stream(o), ev = handle_of_event(o, o->event);
-	int answer = o->ready ? 0 : 600;
+	int answer = o->ready ? 0 : 600, result = o->refused ? REFUSED : 0;
 
 	switch (o->what) {
 	case OP_SET:
-		set(w, addr_of(r), r->n * CELL, s);
+		call_failed(w, cuMemsetD8Async, result, A(addr_of(r)), A(0), A(r->n * CELL), A(s));
 		break;
 	case OP_SET_SYNC:
 		if (o->stream == THREAD_SLOT)
-			call(w, cuMemsetD8_v2_ptds, A(addr_of(r)), A(0), A(r->n * CELL));
+			call_failed(w, cuMemsetD8_v2_ptds, result, A(addr_of(r)), A(0),
+				    A(r->n * CELL));
 		else
-			call(w, cuMemsetD8_v2, A(addr_of(r)), A(0), A(r->n * CELL));
+			call_failed(w, cuMemsetD8_v2, result, A(addr_of(r)), A(0), A(r->n * CELL));
 		break;
 	case OP_COPY:
 	case OP_COPY_SYNC:
@@ -162,10 +177,10 @@ static void feed(struct world *w, const struct op *o)
 		call_end(w, 0);
 		break;
 	case OP_RECORD:
-		record(w, ev, s);
+		call_failed(w, cuEventRecord, result, A(ev), A(s));
 		break;
 	case OP_WAIT:
-		wait_event(w, s, ev);
+		call_failed(w, cuStreamWaitEvent, result, A(s), A(ev), A(0));
 		break;
 	case OP_EVENT_NEW:
 		call(w, cuEventDestroy_v2, A(ev));
@@ -204,11 +219,15 @@ static void feed(struct world *w, const struct op *o)
 		host_write(w, addr_of(r), r->n * CELL);
 		break;
 	case OP_ALLOC:
-		make(w, r->buffer, s);
+		make(w, r->buffer, s, o->form);
 		break;
 	case OP_FREE:
 		if (buffer_slot[r->buffer].kind == PINNED)
 			call(w, cuMemFreeHost, A(buffer_slot[r->buffer].addr));
+		else if (buffer_slot[r->buffer].kind == MAPPED)
+			call(w, cuMemUnmap, A(buffer_slot[r->buffer].addr), A(CELLS * CELL));
+		else if (buffer_slot[r->buffer].kind == ARRAY)
+			call(w, cuArrayDestroy, A(buffer_slot[r->buffer].addr));
 		else
 			call(w, cuMemFree_v2, A(buffer_slot[r->buffer].addr));
 		break;
@@ -216,9 +235,11 @@ static void feed(struct world *w, const struct op *o)
 		call(w, cuMemFreeAsync, A(buffer_slot[r->buffer].addr), A(s));
 		break;
 	default: /* of other files */
+		feed_memory(w, o, s);
 		break;
 	}
 }
+
 /* --- what the engine tells ---------------------------------------------------------- */
 
 static uint8_t buffer_at(uint64_t addr)
@@ -239,9 +260,12 @@ static void take(struct trial *t, const struct krt_finding *f)
 			   .buffer = buffer_at(f->buffer.base)};
 	x->in_view[DOC] = true;
 	x->in_view[OBS] = f->view == KRT_BOTH_VIEWS;
-	if (is_race(x->rule) || is_host(x->rule) || is_of_graphs(x->rule)) {
+	if (is_race(x->rule) || is_host(x->rule) || is_of_graphs(x->rule) ||
+	    x->rule == KRT_RULE_REUSE_RACE) {
 		uint64_t base = buffer_slot[x->buffer % BUFFERS].addr,
-			 from = f->current.range_base - base, end = from + f->current.range_len;
+			 from = f->current.range_base -
+				(buffer_slot[x->buffer % BUFFERS].kind == ARRAY ? 0 : base),
+			 end = from + f->current.range_len;
 
 		if (x->buffer == BUFFERS || from % CELL || end % CELL || from >= end ||
 		    end > CELLS * CELL) {
@@ -253,7 +277,9 @@ static void take(struct trial *t, const struct krt_finding *f)
 		x->cells = (uint8_t)((1u << end) - (1u << from));
 		x->ends = (uint8_t)(1u << from | 1u << (end - 1));
 	}
-	if (f->confidence != KRT_CERTAIN)
+	if (!f->buffer.base)
+		x->buffer = BUFFERS;
+	if (f->confidence != KRT_CERTAIN && x->rule != KRT_RULE_REUSE_RACE)
 		snprintf(t->why, sizeof(t->why), "not certain: %s", f->message);
 }
 
@@ -288,7 +314,8 @@ void ask_engine(struct trial *t, const struct program *p)
 	r = world_report(&w);
 	t->n = 0;
 	for (size_t i = 0; i < r->nfindings && t->n < FINDINGS; i++)
-		if (is_judged((int)r->finding[i].rule))
+		/* a use of what came back to a pool is no more than possible */
+		if (is_judged((int)r->finding[i].rule) && r->finding[i].confidence != KRT_POSSIBLE)
 			take(t, &r->finding[i]);
 	krt_report_destroy(r);
 	krt_engine_destroy(w.e);

@@ -13,10 +13,19 @@ const struct stream_slot stream_slot[STREAMS] = {
 	{PER_THREAD, "2", {2, 2}},
 };
 const struct buffer_slot buffer_slot[BUFFERS] = {
-	{DEVICE, "DEV1", 0x7f0000000000},    {DEVICE, "DEV2", 0x7f0000100000},
-	{POOL, "POOL1", 0x7f0010000000},     {POOL, "POOL2", 0x7f0010100000},
-	{PINNED, "PIN1", 0x7e0000000000},    {MANAGED, "MAN1", 0x7d0000000000},
-	{PAGEABLE, "HEAP1", 0x550000000000}, {PINNED, "PIN2", 0x7e0000100000},
+	{DEVICE, "DEV1", 0x7f0000000000},
+	{DEVICE, "DEV2", 0x7f0000100000},
+	{POOL, "POOL1", 0x7f0010000000},
+	{POOL, "POOL2", 0x7f0010100000},
+	{PINNED, "PIN1", 0x7e0000000000},
+	{MANAGED, "MAN1", 0x7d0000000000},
+	{PAGEABLE, "HEAP1", 0x550000000000},
+	{PINNED, "PIN2", 0x7e0000100000},
+	{PAGEABLE, "HEAP2", 0x550000100000},
+	{MAPPED, "MAP1", 0x7c0000000000},
+	{MAPPED, "MAP2", 0x7c0000100000, MAP1_SLOT + 1},
+	{ARRAY, "ARR1", 0x7b0000000000},
+	{ARRAY, "ARR2", 0x7b0000100000},
 };
 
 unsigned stream_of_op(const struct op *o)
@@ -24,6 +33,7 @@ unsigned stream_of_op(const struct op *o)
 	switch (o->what) {
 	case OP_SET_SYNC:
 	case OP_COPY_SYNC:
+	case OP_COPY_ROWS_SYNC:
 		return o->stream == THREAD_SLOT ? THREAD_SLOT : LEGACY_SLOT;
 	case OP_COPY_PEER:
 		return LEGACY_SLOT;
@@ -32,19 +42,39 @@ unsigned stream_of_op(const struct op *o)
 	}
 }
 
+static bool is_rows(const struct op *o)
+{
+	return o->what == OP_COPY_ROWS || o->what == OP_COPY_ROWS_SYNC;
+}
+
 uint64_t bytes_of(const struct op *o, const struct range *r)
 {
-	(void)o;
-	return r->n * CELL;
+	return is_rows(o) ? (uint64_t)r->n * o->rows * o->slices * CELL : r->n * CELL;
+}
+
+/* Those beyond the end of the buffer too. */
+static uint64_t all_cells(const struct op *o, const struct range *r)
+{
+	unsigned step = o->what == OP_SET_ROWS ? ROW_STEP : 1,
+		 pitch = r == &o->range[0] ? o->pitch : o->pitch2, rows = is_rows(o) ? o->rows : 1,
+		 slices = is_rows(o) ? o->slices : 1;
+	uint64_t cells = 0;
+
+	for (unsigned z = 0; z < slices; z++)
+		for (unsigned y = 0; y < rows; y++)
+			for (unsigned x = 0; x < r->n; x++)
+				cells |= 1ull << (r->from + (z * o->height + y) * pitch + x * step);
+	return cells;
 }
 
 cells_t cells_of(const struct op *o, const struct range *r)
 {
-	unsigned step = o->what == OP_SET_ROWS ? ROW_STEP : 1, cells = 0;
+	return (cells_t)all_cells(o, r);
+}
 
-	for (unsigned i = 0; i < r->n; i++)
-		cells |= 1u << (r->from + i * step);
-	return (uint8_t)cells;
+bool is_beyond(const struct op *o, const struct range *r)
+{
+	return all_cells(o, r) >> CELLS;
 }
 
 /* --- making -------------------------------------------------------------------- */
@@ -86,6 +116,10 @@ static bool buffer_allowed(const struct program *p, unsigned b)
 	case PINNED:
 	case PAGEABLE:
 		return p->features & F_HOST;
+	case MAPPED:
+		return p->features & F_MAPPED;
+	case ARRAY:
+		return p->features & F_ARRAYS;
 	}
 	return true;
 }
@@ -160,6 +194,25 @@ static enum operation pick_what(const struct program *p)
 		{OP_EXEC_PARAMS, 6, F_GRAPHS_CHANGED},
 		{OP_EXEC_UPDATE, 6, F_GRAPHS_CHANGED},
 		{OP_EXEC_ENABLE, 4, F_GRAPHS_CHANGED},
+		{OP_COPY_ROWS, 12, F_PITCH},
+		{OP_COPY_ROWS_SYNC, 6, F_PITCH},
+		{OP_REGISTER, 10, F_REGISTERED},
+		{OP_UNREGISTER, 5, F_REGISTERED},
+		{OP_HEAP_FREE, 5, F_REGISTERED},
+		{OP_MAP_ACCESS, 6, F_MAPPED},
+		{OP_ALLOC, 6, F_MAPPED},
+		{OP_FREE, 6, F_MAPPED},
+		{OP_POOL_ACCESS, 3, F_RIGHTS},
+		{OP_PEER_ACCESS, 5, F_RIGHTS},
+		{OP_MEMOPS, 6, F_MEMOPS},
+		{OP_CTX_MEMOPS, 3, F_MEMOPS},
+		{OP_BLOCK_ALLOC, 14, F_BLOCKS},
+		{OP_BLOCK_FREE, 12, F_BLOCKS},
+		{OP_BLOCK_USE, 2, F_BLOCKS},
+		{OP_BLOCK_RESIZE, 3, F_BLOCKS},
+		{OP_POOL_DESTROY, 1, F_BLOCKS},
+		{OP_VALUE_WRITE, 14, F_VALUES},
+		{OP_VALUE_WAIT, 14, F_VALUES},
 	};
 	unsigned sum = 0, at;
 
@@ -261,6 +314,75 @@ static void pick_op(const struct program *p, const struct graphs *g, struct op *
 		pick_graph(g, o);
 }
 
+/* Graphs are tried with the plain kinds of memory; what is behind values with streams alone. */
+#define APART_FROM_GRAPHS                                                                          \
+	(F_REGISTERED | F_MAPPED | F_ARRAYS | F_PITCH | F_MEMOPS | F_RIGHTS | F_BOUNDS |           \
+	 F_FAILED | F_BLOCKS | F_VALUES)
+#define APART_FROM_VALUES (F_LEGACY | F_THREADS | F_CONTEXT_WIDE | F_NOTES)
+
+/* Many at once, or a few that come often. */
+static unsigned pick_features(unsigned allowed)
+{
+	unsigned all = F_ALL, a = rnd(all + 1), b = rnd(all + 1), f;
+
+	switch (rnd(4)) {
+	case 0:
+		f = all;
+		break;
+	case 1:
+		f = a | b;
+		break;
+	case 2:
+		f = a;
+		break;
+	default:
+		f = a & b;
+		break;
+	}
+	f &= allowed;
+	if (f & APART_FROM_GRAPHS && f & F_GRAPHS)
+		f &= ~(unsigned)(rnd(2) ? F_GRAPHS : APART_FROM_GRAPHS);
+	if (f & APART_FROM_VALUES && f & F_VALUES)
+		f &= ~(unsigned)(rnd(4) ? F_VALUES : APART_FROM_VALUES);
+	return f;
+}
+
+static void pick_rows(struct op *o)
+{
+	o->nranges = 2;
+	o->range[0].write = true;
+	o->range[1].write = false;
+	o->range[0].n = o->range[1].n = (uint8_t)(1 + rnd(2));
+	o->range[0].from = (uint8_t)rnd(5);
+	o->range[1].from = (uint8_t)rnd(5);
+	o->rows = (uint8_t)(1 + rnd(3));
+	o->slices = (uint8_t)(1 + rnd(2));
+	o->pitch = (uint8_t)(o->range[0].n + rnd(2));
+	o->pitch2 = (uint8_t)(o->range[0].n + rnd(2));
+	o->height = (uint8_t)(o->rows + rnd(2));
+}
+
+/* What the features of areas of their own make of an operation. */
+static void pick_more(const struct program *p, struct op *o)
+{
+	o->form = (uint8_t)rnd(4);
+	if (o->what == OP_COPY_ROWS || o->what == OP_COPY_ROWS_SYNC)
+		pick_rows(o);
+	if (p->features & F_BOUNDS && !rnd(6)) {
+		o->refused = !rnd(3);
+		for (unsigned i = 0, more = rnd(4); i < 2 && o->what != OP_BATCH; i++)
+			o->range[i].n = (uint8_t)(o->range[i].n + more);
+	}
+	if (o->what == OP_VALUE_WRITE || o->what == OP_VALUE_WAIT) {
+		o->value = (uint8_t)rnd(4);
+		o->order = (uint8_t)(o->what == OP_VALUE_WAIT ? rnd(4) : !rnd(4));
+	}
+	if (o->what == OP_BLOCK_FREE || o->what == OP_BLOCK_RESIZE)
+		o->range[0].from = (uint8_t)(o->range[0].from / 2);
+	if (o->what == OP_RECORD || o->what == OP_WAIT)
+		o->refused = p->features & F_FAILED && !rnd(8);
+}
+
 /* --- sense --------------------------------------------------------------------- */
 
 static bool on_host(const struct range *r)
@@ -270,12 +392,63 @@ static bool on_host(const struct range *r)
 
 enum life { NONE, LIVE, FREED };
 
-static bool overlap(const struct range *a, const struct range *b)
+static unsigned home(unsigned b)
 {
-	return a->buffer == b->buffer && a->from < b->from + b->n && b->from < a->from + a->n;
+	return buffer_slot[b].same ? buffer_slot[b].same - 1 : b;
 }
 
-static bool sensible(const struct op *o, const enum life *life)
+static bool overlap(const struct op *o, const struct range *a, const struct range *b)
+{
+	return home(a->buffer) == home(b->buffer) && cells_of(o, a) & cells_of(o, b);
+}
+
+/* A side of a copy of rows lies as its memory does. */
+static bool rows_fit(const struct op *o, unsigned side)
+{
+	const struct range *r = &o->range[side];
+	unsigned pitch = side ? o->pitch2 : o->pitch;
+
+	if (pitch < r->n || !o->rows || !o->slices || o->height < o->rows)
+		return false;
+	return buffer_slot[r->buffer].kind != ARRAY ||
+	       (pitch == ARRAY_ROW && r->from % ARRAY_ROW + r->n <= ARRAY_ROW && o->slices == 1);
+}
+
+static bool may_be_beyond(const struct op *o)
+{
+	return o->what == OP_SET || o->what == OP_SET_SYNC || o->what == OP_COPY ||
+	       o->what == OP_COPY_SYNC || is_rows(o);
+}
+
+static bool more_sensible(const struct op *o, const enum life *life, const bool *registered)
+{
+	const struct range *r = o->range;
+	enum memory kind = buffer_slot[r->buffer].kind;
+
+	switch (o->what) {
+	case OP_REGISTER:
+		return kind == PAGEABLE && !registered[r->buffer];
+	case OP_UNREGISTER:
+		return registered[r->buffer];
+	case OP_HEAP_FREE:
+		return kind == PAGEABLE;
+	case OP_MAP_ACCESS:
+		return kind == MAPPED && life[r->buffer] == LIVE;
+	case OP_BLOCK_ALLOC:
+	case OP_BLOCK_FREE:
+	case OP_BLOCK_USE:
+	case OP_BLOCK_RESIZE:
+		return kind != ARRAY && life[r->buffer] == LIVE && !is_beyond(o, r) &&
+		       (o->event == HOST_POOL) == on_host(r);
+	case OP_MEMOPS:
+		return kind != ARRAY && life[r->buffer] == LIVE &&
+		       (kind != PAGEABLE || registered[r->buffer]);
+	default:
+		return true;
+	}
+}
+
+static bool sensible(const struct op *o, const enum life *life, const bool *registered)
 {
 	const struct range *r = o->range;
 	enum memory kind = buffer_slot[r->buffer].kind;
@@ -285,7 +458,12 @@ static bool sensible(const struct op *o, const enum life *life)
 	case OP_SET:
 	case OP_SET_SYNC:
 	case OP_SET_ROWS:
-		if (kind == PAGEABLE)
+		if (kind == ARRAY || (kind == PAGEABLE && !registered[r->buffer]))
+			return false;
+		break;
+	case OP_COPY_ROWS:
+	case OP_COPY_ROWS_SYNC:
+		if (!rows_fit(o, 0) || !rows_fit(o, 1))
 			return false;
 		break;
 	case OP_NODE_ADD:
@@ -305,7 +483,7 @@ static bool sensible(const struct op *o, const enum life *life)
 		break;
 	case OP_HOST_READ:
 	case OP_HOST_WRITE:
-		if (device)
+		if (device || kind == MAPPED || kind == ARRAY)
 			return false;
 		break;
 	case OP_ALLOC:
@@ -315,24 +493,34 @@ static bool sensible(const struct op *o, const enum life *life)
 	case OP_FREE_ASYNC:
 		return device && life[r->buffer] == LIVE;
 	default:
-		return true;
+		return more_sensible(o, life, registered);
 	}
 	for (unsigned i = 0; i < o->nranges; i++, r++) {
 		if (o->what == OP_COPY_PEER &&
 		    (on_host(r) || buffer_slot[r->buffer].kind == MANAGED))
 			return false;
 		kind = buffer_slot[r->buffer].kind;
-		if (o->what == OP_KERNEL && kind == PAGEABLE)
+		if (o->what == OP_KERNEL && kind == PAGEABLE && !registered[r->buffer])
+			return false;
+		if (kind == ARRAY &&
+		    (o->what == OP_KERNEL || o->what == OP_COPY_PEER || o->what == OP_BATCH))
+			return false;
+		/* asynchronous copies of arrays are with the host alone */
+		if (kind == ARRAY && o->what == OP_COPY && !on_host(&o->range[!i]))
+			return false;
+		if (is_beyond(o, r) &&
+		    (kind == PAGEABLE || !may_be_beyond(o) || life[r->buffer] != LIVE))
 			return false;
 		for (unsigned k = 0; k < i; k++)
-			if ((o->what != OP_BATCH || k / 2 == i / 2) && overlap(&o->range[k], r))
+			if ((o->what != OP_BATCH || k / 2 == i / 2) && overlap(o, &o->range[k], r))
 				return false;
 		/* their addresses tell no direction */
 		if (o->what == OP_BATCH && kind == DEVICE && life[r->buffer] == FREED)
 			return false;
 		/* of a use after the free there is much to say, unless the heap may have it now */
 		if (life[r->buffer] != LIVE &&
-		    !(life[r->buffer] == FREED && (kind == DEVICE || kind == POOL)))
+		    !(life[r->buffer] == FREED &&
+		      (kind == DEVICE || kind == POOL || kind == MAPPED)))
 			return false;
 	}
 	return true;
@@ -346,7 +534,7 @@ static unsigned event_of(const struct op *o, unsigned event)
 /* What is there when an operation comes. */
 struct scene {
 	enum life life[BUFFERS];
-	bool recorded[CONTEXTS * EVENTS];
+	bool recorded[CONTEXTS * EVENTS], registered[BUFFERS];
 	struct graphs graphs;
 };
 
@@ -363,7 +551,7 @@ static bool scene_step(struct scene *s, struct program *p, unsigned i)
 {
 	const struct op *o = &p->op[i];
 
-	p->left_out[i] = !sensible(o, s->life) || !graphs_allow(&s->graphs, o);
+	p->left_out[i] = !sensible(o, s->life, s->registered) || !graphs_allow(&s->graphs, o);
 	/* it fails where one was never recorded */
 	if (o->what == OP_EVENT_ELAPSED &&
 	    !(s->recorded[event_of(o, o->event)] && s->recorded[event_of(o, o->event2)]))
@@ -371,8 +559,11 @@ static bool scene_step(struct scene *s, struct program *p, unsigned i)
 	if (p->left_out[i])
 		return false;
 	graphs_step(&s->graphs, p, i);
-	if (o->what == OP_RECORD || o->what == OP_CTX_RECORD || o->what == OP_EVENT_NEW)
+	if ((o->what == OP_RECORD && !o->refused) || o->what == OP_CTX_RECORD ||
+	    o->what == OP_EVENT_NEW)
 		s->recorded[event_of(o, o->event)] = o->what != OP_EVENT_NEW;
+	if (o->what == OP_REGISTER || o->what == OP_UNREGISTER)
+		s->registered[o->range->buffer] = o->what == OP_REGISTER;
 	if (o->what == OP_ALLOC)
 		s->life[o->range->buffer] = LIVE;
 	else if (o->what == OP_FREE || o->what == OP_FREE_ASYNC)
@@ -400,7 +591,7 @@ void program_random(struct program *p, uint64_t seed, unsigned features)
 
 	state = seed * 0x2545f4914f6cdd1dull + 1;
 	memset(p, 0, sizeof(*p));
-	p->features = (rnd(4) ? rnd(F_ALL + 1) | rnd(F_ALL + 1) : F_ALL) & features;
+	p->features = pick_features(features);
 	if (rnd(2))
 		p->features &= ~(unsigned)F_NARROW;
 	if (!(p->features & F_GRAPHS))
@@ -411,7 +602,7 @@ void program_random(struct program *p, uint64_t seed, unsigned features)
 		unsigned tries = 0;
 
 		do
-			pick_op(p, &s.graphs, &p->op[p->n]);
+			pick_op(p, &s.graphs, &p->op[p->n]), pick_more(p, &p->op[p->n]);
 		while (!scene_step(&s, p, p->n) && ++tries < TRIES);
 		p->n++;
 	}
@@ -444,6 +635,86 @@ unsigned copy_form(const struct op *o)
 static void print_range(const struct range *r, FILE *out)
 {
 	fprintf(out, "%s + %u * CELL", buffer_slot[r->buffer].name, r->from);
+}
+
+static void print_rows(const struct op *o, const char *s, FILE *out)
+{
+	fprintf(out, "rows(&w, %s, %u, ", o->what == OP_COPY_ROWS ? s : "SYNC", o->form);
+	print_range(o->range, out);
+	fprintf(out, ", %u, ", o->pitch);
+	print_range(o->range + 1, out);
+	fprintf(out, ", %u, %u, %u, %u, %u);", o->pitch2, o->height, o->range->n, o->rows,
+		o->slices);
+}
+
+/* False: it is not one of these. */
+static bool print_memory_op(const struct op *o, const char *s, FILE *out)
+{
+	const char *b = buffer_slot[o->range->buffer].name;
+
+	switch (o->what) {
+	case OP_COPY_ROWS:
+	case OP_COPY_ROWS_SYNC:
+		print_rows(o, s, out);
+		break;
+	case OP_REGISTER:
+		fprintf(out, "call(&w, cuMemHostRegister_v2, A(%s), A(CELLS * CELL), A(0));", b);
+		break;
+	case OP_UNREGISTER:
+		fprintf(out, "call(&w, cuMemHostUnregister, A(%s));", b);
+		break;
+	case OP_HEAP_FREE:
+		fprintf(out, "call(&w, free, A(%s), A(CELLS * CELL));", b);
+		break;
+	case OP_BLOCK_ALLOC:
+		fprintf(out, "block_alloc(&w, BLOCKS_OF(%u), ", o->event);
+		print_range(o->range, out);
+		fprintf(out, ", %u * CELL, %s);", o->range->n, s);
+		break;
+	case OP_BLOCK_FREE:
+		fputs("block_free(&w, ", out);
+		print_range(o->range, out);
+		fputs(");", out);
+		break;
+	case OP_BLOCK_USE:
+		fputs("block_use(&w, ", out);
+		print_range(o->range, out);
+		fprintf(out, ", %s);", s);
+		break;
+	case OP_BLOCK_RESIZE:
+		fputs("call(&w, krtsan_impl_block_resize, A(", out);
+		print_range(o->range, out);
+		fprintf(out, "), A(%u * CELL));", o->range->n);
+		break;
+	case OP_POOL_DESTROY:
+		fprintf(out, "pool_destroy(&w, BLOCKS_OF(%u));", o->event);
+		break;
+	case OP_VALUE_WRITE:
+	case OP_VALUE_WAIT:
+		fprintf(out,
+			"call(&w, cuStream%sValue32_v2, A(%s), A(FLAGS + 64 * %u), A(%u), A(%u));",
+			o->what == OP_VALUE_WRITE ? "Write" : "Wait", s, o->event, o->value,
+			o->order);
+		break;
+	case OP_MEMOPS:
+		fprintf(out, "call(&w, cuPointerSetAttribute, A(0), A(6), A(%s));", b);
+		break;
+	case OP_CTX_MEMOPS:
+		fprintf(out, "call(&w, cuCtxSetFlags, A(%u));", o->ready ? 0x80 : 0);
+		break;
+	case OP_PEER_ACCESS:
+		fprintf(out, "call(&w, cuCtx%sPeerAccess, A(0xc0 + %u), A(0));",
+			o->ready ? "Enable" : "Disable", !o->ctx);
+		break;
+	case OP_MAP_ACCESS:
+	case OP_POOL_ACCESS:
+		fprintf(out, "access_of(&w, %s, %u, %u);",
+			o->what == OP_POOL_ACCESS ? "THE_POOL" : b, o->event % CONTEXTS, o->ready);
+		break;
+	default:
+		return false;
+	}
+	return true;
 }
 
 static void print_op(const struct op *o, FILE *out)
@@ -589,7 +860,10 @@ static void print_op(const struct op *o, FILE *out)
 	case OP_FREE_ASYNC:
 		fprintf(out, "call(&w, cuMemFreeAsync, A(%s), A(%s));", b, s);
 		break;
-	default: /* there is no line for it there: as text */
+	default:
+		if (print_memory_op(o, s, out))
+			break;
+		/* there is no line for it there: as text */
 		fputs("/* ", out);
 		op_write(o, out);
 		fputs(" */", out);

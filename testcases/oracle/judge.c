@@ -145,12 +145,13 @@ static bool same_part(const struct access *a, int op, int item)
 	return a->op == op && a->item == item;
 }
 
-cells_t hidden(const struct court *c, unsigned a, int cur, int item, bool write)
+cells_t hidden(const struct court *c, unsigned a, int cur, int item, bool write, bool mapping)
 {
 	cells_t cells = 0;
 
 	for (unsigned i = a + 1; i < c->naccesses; i++)
-		if (c->access[i].buffer == c->access[a].buffer &&
+		if ((mapping ? c->access[i].buffer == c->access[a].buffer
+			     : home_of(c->access[i].buffer) == home_of(c->access[a].buffer)) &&
 		    (c->access[i].write || (write && c->access[a].write)) &&
 		    !same_part(&c->access[i], c->access[a].op, c->access[a].item) &&
 		    !same_part(&c->access[i], cur, item))
@@ -163,36 +164,87 @@ static bool is_launch(const struct court *c, int op)
 	return c->p->op[op].what == OP_GRAPH_LAUNCH;
 }
 
+static int race_rule(bool wrote, bool write, bool host, bool launch)
+{
+	if (host)
+		return write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE;
+	if (launch)
+		return KRT_RULE_GRAPH_EXEC_OVERLAP;
+	if (!write)
+		return KRT_RULE_RACE_RAW;
+	return wrote ? KRT_RULE_RACE_WAW : KRT_RULE_RACE_WAR;
+}
+
+/* Operations on whose streams everything from now on comes after a node. */
+static void note_later(struct court *c, struct pair *q, int node, int op)
+{
+	for (int b = 0; b < op; b++) {
+		const struct op *o = &c->p->op[b];
+		int next;
+
+		if (c->op_stream[b] < 0)
+			continue;
+		next = new_node(c);
+		if (stream_number(c, o, stream_of_op(o)) == c->op_stream[b])
+			in_order(c, o, stream_of_op(o), next, IN_DOC);
+		for (int i = 0; i < next; i++) /* it may have been destroyed */
+			if (c->node[i].on_stream && c->node[i].stream == c->op_stream[b])
+				edge(c, i, next, IN_DOC);
+		if (before(c, node, next, DOC))
+			q->later[b / 64] |= 1ull << b % 64;
+		c->n--;
+	}
+}
+
+/* What a former owner did: told once, of the last operations that stand for it. */
+static void meet_past(struct court *c, unsigned i, int op, int node, uint8_t buffer, cells_t cells,
+		      bool write)
+{
+	struct access *a = &c->access[i];
+
+	for (int v = 0; v < VIEWS; v++) {
+		struct pair *q;
+
+		if (before(c, a->node, node, v))
+			continue;
+		q = pair_of(c, KRT_RULE_REUSE_RACE, op, a->op, buffer);
+		q->in_view[v] = true;
+		q->cells[v] |= cells;
+		q->need[v] |= cells & ~a->told & ~hidden(c, i, op, 0, write, false);
+		note_later(c, q, a->node, op);
+	}
+	if (!before(c, a->node, node, DOC))
+		a->told |= cells;
+}
+
 void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t cells, bool write,
 	  bool host)
 {
-	for (unsigned i = c->first[buffer]; i < c->naccesses; i++) {
-		const struct access *a = &c->access[i];
-		int rule;
+	for (unsigned i = c->first[home_of(buffer)]; i < c->naccesses; i++) {
+		struct access *a = &c->access[i];
+		cells_t shared = a->cells & cells;
+		bool launch = is_launch(c, op) || is_launch(c, a->op);
 
-		if (a->buffer != buffer || !(a->cells & cells) || !(a->write || write) ||
-		    same_part(a, op, item))
+		if ((c->fault == FAULT_ALIAS ? a->buffer != buffer
+					     : home_of(a->buffer) != home_of(buffer)) ||
+		    !shared || !(a->write || write) || same_part(a, op, item) ||
+		    (a->op != op && kept_apart(c, a->op, op, node, host)))
 			continue;
+		if (shared & a->past && a->op != op)
+			meet_past(c, i, op, node, buffer, shared & a->past, write);
+		shared &= ~a->past;
 		/* through mapped memory a kernel and the CPU may well talk to each other */
 		if (host && a->kernel && buffer_slot[buffer].kind != MANAGED)
 			continue;
-		if (host)
-			rule = write ? KRT_RULE_HOST_WRITE_RACE : KRT_RULE_HOST_READ_RACE;
-		else if (is_launch(c, op) || is_launch(c, a->op))
-			rule = KRT_RULE_GRAPH_EXEC_OVERLAP;
-		else if (!write)
-			rule = KRT_RULE_RACE_RAW;
-		else
-			rule = a->write ? KRT_RULE_RACE_WAW : KRT_RULE_RACE_WAR;
-		for (int v = 0; v < VIEWS; v++) {
+		for (int v = 0; shared && v < VIEWS; v++) {
 			struct pair *q;
 
 			if (a->op != op && before(c, a->node, node, v))
 				continue;
-			q = pair_of(c, rule, op, a->op, buffer);
+			q = pair_of(c, race_rule(a->write, write, host, launch), op, a->op, buffer);
 			q->in_view[v] = true;
-			q->cells[v] |= a->cells & cells;
-			q->need[v] |= a->cells & cells & ~hidden(c, i, op, item, write);
+			q->cells[v] |= shared;
+			q->need[v] |= shared & ~hidden(c, i, op, item, write, false);
 		}
 	}
 }
@@ -200,17 +252,31 @@ void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t c
 void before_allocation(struct court *c, int op, int node, uint8_t buffer)
 {
 	for (int v = 0; c->alloc[buffer] >= 0 && v < VIEWS; v++)
-		if (!before(c, c->alloc[buffer], node, v))
+		if (!before(c, c->alloc[buffer], node, v) &&
+		    !kept_apart(c, c->alloc_op[buffer], op, node, false))
 			pair_of(c, KRT_RULE_UBA_STREAM, op, c->alloc_op[buffer], buffer)
 				->in_view[v] = true;
 }
 
+/* Without PITCH rows lie side by side. */
+static cells_t touched(const struct court *c, int op, const struct range *r)
+{
+	struct op o = c->p->op[op];
+
+	if (c->fault != FAULT_PITCH)
+		return cells_of(&c->p->op[op], r);
+	o.pitch = o.pitch2 = r->n;
+	return cells_of(&o, &o.range[r - c->p->op[op].range]);
+}
+
 void use_from(struct court *c, int op, int item, int node, int end, const struct range *r)
 {
-	cells_t cells = cells_of(&c->p->op[op], r);
+	cells_t cells = touched(c, op, r);
 	struct access *a;
 
 	if (c->free_op[r->buffer] >= 0) {
+		if (c->free_external[r->buffer] || behind_unseen(c, c->op_stream[op]))
+			return;
 		struct pair *q =
 			pair_of(c, KRT_RULE_UAF_STREAM, op, c->free_op[r->buffer], r->buffer);
 
@@ -218,10 +284,17 @@ void use_from(struct court *c, int op, int item, int node, int end, const struct
 		return;
 	}
 	before_allocation(c, op, node, r->buffer);
+	if (c->p->op[op].what == OP_KERNEL)
+		check_right(c, op, r->buffer);
 	meet(c, op, item, node, r->buffer, cells, r->write, false);
 	a = &c->access[c->naccesses++];
-	*a = (struct access){op,    end,	item, r->buffer,
-			     cells, r->write, c->p->op[op].what == OP_KERNEL};
+	*a = (struct access){.op = op,
+			     .node = end,
+			     .item = item,
+			     .buffer = r->buffer,
+			     .cells = cells,
+			     .write = r->write,
+			     .kernel = c->p->op[op].what == OP_KERNEL};
 }
 
 void use(struct court *c, int op, int node, const struct range *r)
@@ -285,13 +358,15 @@ static void copy_on_host(struct court *c, int op)
 static void copy(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
-	bool sync = o->what == OP_COPY_SYNC;
+	bool sync = o->what == OP_COPY_SYNC || o->what == OP_COPY_ROWS_SYNC;
 	unsigned s = stream_of_op(o);
-	enum memory to = buffer_slot[o->range[0].buffer].kind,
-		    from = buffer_slot[o->range[1].buffer].kind;
+	enum memory to = kind_of(c, o->range[0].buffer), from = kind_of(c, o->range[1].buffer);
 	struct row row = sync ? sync_copy(to, from) : async_copy(to, from, bytes_of(o, o->range));
 	int read, done;
 
+	if (sync &&
+	    (sync_memops(c, o, o->range[0].buffer) || sync_memops(c, o, o->range[1].buffer)))
+		row = (struct row){.wait = {ON_COPY, ON_COPY}};
 	if (on_host(to) && on_host(from)) {
 		copy_on_host(c, op);
 		return;
@@ -347,6 +422,8 @@ static void copy_peer(struct court *c, int op)
 	use(c, op, n, &o->range[0]);
 	for (int i = 0; i < 3; i++)
 		all_later(c, ctx[i], n, IN_OBS);
+	if (sync_memops(c, o, o->range[0].buffer) || sync_memops(c, o, o->range[1].buffer))
+		host_after(c, n, IN_DOC);
 }
 
 static void set(struct court *c, int op)
@@ -354,10 +431,10 @@ static void set(struct court *c, int op)
 	const struct op *o = &c->p->op[op];
 	bool sync = o->what == OP_SET_SYNC;
 	int n = enqueue(c, o, stream_of_op(o));
-	enum memory m = buffer_slot[o->range->buffer].kind;
+	enum memory m = kind_of(c, o->range->buffer);
 
 	use(c, op, n, o->range);
-	if (sync && (m == PINNED || m == MANAGED))
+	if (sync && (m == PINNED || m == MANAGED || sync_memops(c, o, o->range->buffer)))
 		host_after(c, n, IN_DOC);
 }
 
@@ -365,18 +442,26 @@ static void set(struct court *c, int op)
 
 void end_of(struct court *c, int op, int node, uint8_t b)
 {
-	int rule = buffer_slot[b].kind == PINNED ? KRT_RULE_HOST_FREE_IN_USE : KRT_RULE_FREE_IN_USE;
+	int rule = on_host(buffer_slot[b].kind) ? KRT_RULE_HOST_FREE_IN_USE : KRT_RULE_FREE_IN_USE;
+	/* through another mapping the memory goes on */
+	bool mapped = buffer_slot[b].kind == MAPPED;
 
-	for (unsigned i = c->first[b]; i < c->naccesses; i++)
+	for (unsigned i = mapped ? c->mapped[b] : c->first[b]; i < c->naccesses; i++)
 		for (int v = 0; c->access[i].buffer == b && v < VIEWS; v++)
-			if (!before(c, c->access[i].node, node, v)) {
+			if (!before(c, c->access[i].node, node, v) &&
+			    (c->op_stream[op] < 0 ||
+			     !kept_apart(c, c->access[i].op, op, node, false))) {
 				struct pair *q = pair_of(c, rule, op, c->access[i].op, b);
 
 				q->in_view[v] = true;
-				q->need[v] |= c->access[i].cells & ~hidden(c, i, op, 0, false);
+				q->need[v] |= c->access[i].cells & ~c->access[i].told &
+					      ~hidden(c, i, op, 0, false, mapped);
 			}
 	c->free_op[b] = op;
+	c->free_external[b] = behind_unseen(c, c->op_stream[op]);
 	c->alloc[b] = -1;
+	blocks_gone(c, b);
+	c->memops[b] = false;
 }
 
 static void free_sync(struct court *c, int op)
@@ -385,7 +470,7 @@ static void free_sync(struct court *c, int op)
 	uint8_t b = o->range->buffer;
 
 	/* seen to wait for the device, but never for memory of a pool */
-	if (buffer_slot[b].kind != POOL)
+	if (buffer_slot[b].kind != POOL && buffer_slot[b].kind != MAPPED)
 		host_after_all(c, c->owner[b], -1, false, IN_OBS); /* one context a device */
 	end_of(c, op, c->host, b);
 }
@@ -405,10 +490,10 @@ static void alloc(struct court *c, int op)
 	const struct op *o = &c->p->op[op];
 	uint8_t b = o->range->buffer;
 
-	if (c->fault != FAULT_LIFE)
+	if (c->fault != FAULT_LIFE && buffer_slot[b].kind != MAPPED)
 		c->first[b] = c->naccesses;
 	c->free_op[b] = -1;
-	c->owner[b] = o->ctx;
+	born(c, op, b);
 	c->alloc[b] = buffer_slot[b].kind == POOL ? enqueue(c, o, o->stream) : -1;
 	c->alloc_op[b] = op;
 }
@@ -422,6 +507,14 @@ int *event_of(struct court *c, const struct op *o, unsigned event)
 	return &c->record[ctx * EVENTS + event % EVENTS];
 }
 
+static int enqueue_note(struct court *c, const struct op *o)
+{
+	int n = enqueue(c, o, o->stream);
+
+	c->node[n].note = true;
+	return n;
+}
+
 /* Like a wait for an event, of everything that the token was given. */
 static void acquire(struct court *c, const struct op *o)
 {
@@ -431,7 +524,7 @@ static void acquire(struct court *c, const struct op *o)
 	if (!n)
 		return;
 	if (o->ready) {
-		to = enqueue(c, o, o->stream);
+		to = enqueue_note(c, o);
 	} else {
 		host_after(c, -1, IN_DOC);
 		to = c->host;
@@ -440,11 +533,54 @@ static void acquire(struct court *c, const struct op *o)
 		edge(c, release[i], to, IN_DOC);
 }
 
+static bool is_bounded_op(const struct op *o)
+{
+	switch (o->what) {
+	case OP_SET:
+	case OP_SET_SYNC:
+	case OP_COPY:
+	case OP_COPY_SYNC:
+	case OP_COPY_ROWS:
+	case OP_COPY_ROWS_SYNC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Which stream works in the operation, and is it behind something unseen? */
+static void note_stream(struct court *c, int op)
+{
+	const struct op *o = &c->p->op[op];
+
+	switch (o->what) {
+	case OP_HOST_READ:
+	case OP_HOST_WRITE:
+	case OP_FREE:
+	case OP_REGISTER:
+	case OP_UNREGISTER:
+	case OP_HEAP_FREE:
+		c->op_stream[op] = -1;
+		break;
+	default:
+		c->op_stream[op] = stream_number(c, o, stream_of_op(o));
+		break;
+	}
+	c->op_external[op] = behind_unseen(c, c->op_stream[op]);
+}
+
 static void run(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
-	int n, *rec = event_of(c, o, o->event), *rec2 = event_of(c, o, o->event2);
+	int n, *rec = event_of(c, o, o->event), *rec2 = event_of(c, o, o->event2),
+	       ev = (int)(rec - c->record), number = stream_number(c, o, o->stream);
 
+	note_stream(c, op);
+	if (is_bounded_op(o)) {
+		check_bounds(c, op);
+		if (o->refused)
+			return;
+	}
 	switch (o->what) {
 	case OP_SET:
 	case OP_SET_SYNC:
@@ -453,6 +589,8 @@ static void run(struct court *c, int op)
 		break;
 	case OP_COPY:
 	case OP_COPY_SYNC:
+	case OP_COPY_ROWS:
+	case OP_COPY_ROWS_SYNC:
 		copy(c, op);
 		break;
 	case OP_KERNEL:
@@ -464,7 +602,7 @@ static void run(struct court *c, int op)
 		batch(c, op);
 		break;
 	case OP_RELEASE:
-		n = o->ready ? enqueue(c, o, o->stream) : c->host;
+		n = o->ready ? enqueue_note(c, o) : c->host;
 		c->release[o->event % EVENTS][c->nreleases[o->event % EVENTS]++] = n;
 		break;
 	case OP_ACQUIRE:
@@ -477,9 +615,11 @@ static void run(struct court *c, int op)
 		n = new_node(c);
 		edge(c, c->host, n, IN_DOC);
 		all_earlier(c, o->ctx, n, IN_DOC);
+		event_recorded(c, op, ev, n, -1);
 		*rec = n;
 		break;
 	case OP_CTX_WAIT:
+		event_bound(c, op, ev, -1, true);
 		if (*rec >= 0)
 			all_later(c, o->ctx, *rec, IN_DOC);
 		break;
@@ -487,28 +627,48 @@ static void run(struct court *c, int op)
 		host_after_all(c, o->ctx, -1, false, IN_OBS);
 		break;
 	case OP_RECORD:
-		n = enqueue(c, o, o->stream);
+		if (o->refused) {
+			event_failed(c, op, ev, number, true);
+			break;
+		}
+		n = enqueue_note(c, o);
+		event_recorded(c, op, ev, n, number);
+		c->record_external[ev] = behind_unseen(c, number);
 		if (c->fault != FAULT_RECORD || *rec < 0)
 			*rec = n;
 		break;
 	case OP_WAIT:
+		if (o->refused) {
+			event_failed(c, op, ev, number, false);
+			break;
+		}
+		event_bound(c, op, ev, number, true);
 		if (*rec >= 0) {
-			n = enqueue(c, o, o->stream);
+			c->external[number] |= c->record_external[ev];
+			n = enqueue_note(c, o);
 			if (c->fault != FAULT_WAIT)
 				edge(c, *rec, n, IN_DOC);
 		}
 		break;
 	case OP_EVENT_NEW:
 		*rec = -1;
+		event_new(c, ev);
+		c->record_external[ev] = false;
 		break;
 	case OP_EVENT_QUERY:
-		if (!o->ready)
-			break;
-		/* fall through */
 	case OP_EVENT_SYNC:
+		event_bound(c, op, ev, -1, o->ready || o->what == OP_EVENT_SYNC);
+		if (!o->ready && o->what == OP_EVENT_QUERY)
+			break;
+		if (c->record_external[ev])
+			host_knows_unseen(c);
 		host_after(c, *rec, IN_DOC);
 		break;
 	case OP_EVENT_ELAPSED: /* fails unless both were recorded and are over; no promise */
+		event_bound(c, op, ev, -1, o->ready);
+		event_bound(c, op, (int)(rec2 - c->record), -1, o->ready);
+		if (o->ready && (c->record_external[ev] || c->record_external[rec2 - c->record]))
+			host_knows_unseen(c);
 		if (o->ready && *rec >= 0 && *rec2 >= 0) {
 			host_after(c, *rec, IN_OBS);
 			host_after(c, *rec2, IN_OBS);
@@ -520,17 +680,22 @@ static void run(struct court *c, int op)
 			c->stream[o->ctx][o->stream][0] = c->nstreams++;
 		break;
 	case OP_STREAM_QUERY:
-		if (o->ready)
-			host_after_all(c, o->ctx, stream_number(c, o, o->stream), false, IN_DOC);
+		if (!o->ready)
+			break;
+		host_after_all(c, o->ctx, number, false, IN_DOC);
+		stream_is_done(c, number);
 		break;
 	case OP_STREAM_SYNC:
 		host_after_all(c, o->ctx, stream_number(c, o, o->stream), false, IN_DOC);
 		if (stream_slot[o->stream].kind == LEGACY)
 			host_after_all(c, o->ctx, stream_number(c, o, o->stream), true, IN_OBS);
+		stream_is_done(c, number);
 		break;
 	case OP_CTX_SYNC:
 		if (c->fault != FAULT_SYNC)
 			host_after_all(c, o->ctx, -1, false, IN_DOC);
+		for (unsigned s = 0; s < STREAMS * THREADS; s++)
+			stream_is_done(c, (&c->stream[o->ctx][0][0])[s]);
 		break;
 	case OP_HOST_READ:
 	case OP_HOST_WRITE:
@@ -559,6 +724,27 @@ static void run(struct court *c, int op)
 	case OP_GRAPH_LAUNCH:
 		judge_graph(c, op);
 		break;
+	case OP_REGISTER:
+	case OP_UNREGISTER:
+	case OP_HEAP_FREE:
+	case OP_MAP_ACCESS:
+	case OP_POOL_ACCESS:
+	case OP_PEER_ACCESS:
+	case OP_MEMOPS:
+	case OP_CTX_MEMOPS:
+		memory_op(c, op);
+		break;
+	case OP_BLOCK_ALLOC:
+	case OP_BLOCK_FREE:
+	case OP_BLOCK_USE:
+	case OP_BLOCK_RESIZE:
+	case OP_POOL_DESTROY:
+		block_op(c, op);
+		break;
+	case OP_VALUE_WRITE:
+	case OP_VALUE_WAIT:
+		value_op(c, op);
+		break;
 	case NR_OPERATIONS:
 		break;
 	}
@@ -578,9 +764,10 @@ void judge(const struct program *p, struct verdict *v, enum fault fault)
 			for (unsigned t = 0; t < THREADS; t++)
 				c.stream[i][s][t] = c.nstreams++;
 	for (unsigned i = 0; i < CONTEXTS * EVENTS; i++)
-		c.record[i] = -1;
+		c.record[i] = -1, event_new(&c, (int)i);
 	for (unsigned i = 0; i < BUFFERS; i++)
-		c.alloc[i] = c.alloc_op[i] = c.free_op[i] = -1;
+		c.alloc[i] = c.alloc_op[i] = c.free_op[i] = -1,
+		c.may[i] = buffer_slot[i].kind == MAPPED;
 	c.host = new_node(&c);
 	graphs_begin(&c.graphs);
 	for (unsigned i = 0; i < p->n; i++) {

@@ -87,7 +87,7 @@ static void shrink(struct trial *t, struct program *p)
 	agree(t, p);
 }
 
-#define FAULT_PROGRAMS 3000 /* in which each must be seen */
+#define FAULT_PROGRAMS 20000 /* in which each must be seen */
 
 /* Is every wrong judge found out? */
 static bool faults_are_seen(struct trial *t)

@@ -23,7 +23,7 @@
 #define THREADS	  2
 #define EVENTS	  3 /* of each context */
 #define STREAMS	  6
-#define BUFFERS	  8
+#define BUFFERS	  13
 #define GRAPH_SLOTS 2
 #define EXEC_SLOTS  2
 #define GNODES	    12 /* of a graph, with those of its children */
@@ -56,13 +56,17 @@ struct stream_slot {
 /* The thread is that of the call. */
 #define LEGACY_SLOT 4
 #define THREAD_SLOT 5
+#define MAP1_SLOT   9 /* mapped twice */
+#define ARRAY_ROW   2 /* cells */
+#define HOST_POOL   2 /* number of the suballocator of host memory */
 extern SLOT struct stream_slot stream_slot[STREAMS];
 
-enum memory { DEVICE, POOL, PINNED, MANAGED, PAGEABLE };
+enum memory { DEVICE, POOL, PINNED, MANAGED, PAGEABLE, MAPPED, ARRAY };
 struct buffer_slot {
 	enum memory kind;
 	const char *name;
 	uint64_t addr;
+	unsigned same; /* number of the slot that maps the same memory, + 1; 0: none */
 };
 extern SLOT struct buffer_slot buffer_slot[BUFFERS];
 
@@ -78,7 +82,11 @@ enum view { DOC, OBS, VIEWS };
 	X(ALLOC) X(FREE) X(FREE_ASYNC)                                                   \
 	X(CAPTURE_BEGIN) X(CAPTURE_END) X(GRAPH_NEW) X(NODE_ADD) X(NODE_CHILD)           \
 	X(NODE_PARAMS) X(INSTANTIATE) X(EXEC_PARAMS) X(EXEC_UPDATE) X(EXEC_ENABLE)       \
-	X(EXEC_DESTROY) X(GRAPH_LAUNCH)
+	X(EXEC_DESTROY) X(GRAPH_LAUNCH)                                                   \
+	X(COPY_ROWS) X(COPY_ROWS_SYNC) X(REGISTER) X(UNREGISTER) X(HEAP_FREE)            \
+	X(MAP_ACCESS) X(POOL_ACCESS) X(PEER_ACCESS) X(MEMOPS) X(CTX_MEMOPS)        \
+	X(BLOCK_ALLOC) X(BLOCK_FREE) X(BLOCK_USE) X(BLOCK_RESIZE) X(POOL_DESTROY)        \
+	X(VALUE_WRITE) X(VALUE_WAIT)
 /* clang-format on */
 /* clang-format off */
 #define COPIES(X)                                                                        \
@@ -109,7 +117,12 @@ struct op {
 	uint8_t ctx, thread, stream, event, event2;
 	uint8_t order; /* a batch: when its sources are read, 1 in order, 2 by the call, 3 any time
 			*/
-	bool ready;    /* what a query answers */
+	bool ready;    /* what a query answers; what is set on or off */
+	bool refused;  /* the call fails */
+	uint8_t value; /* in memory */
+	uint8_t form;  /* of several calls that do the same */
+	/* copies of rows: how many, of n cells each, and how they lie in destination and source */
+	uint8_t rows, slices, pitch, pitch2, height;
 	uint8_t graph, exec, node; /* graph2: of a child */
 	uint8_t graph2;
 	uint16_t deps;	 /* nodes that a new one comes after, by place */
@@ -120,7 +133,8 @@ struct op {
 /* clang-format off */
 #define OP_FIELDS(X)                                                                     \
 	X(ctx) X(thread) X(stream) X(event) X(event2) X(order) X(ready)                  \
-	X(graph) X(graph2) X(exec) X(node) X(deps)
+	X(graph) X(graph2) X(exec) X(node) X(deps)                                \
+	X(refused) X(value) X(form) X(rows) X(slices) X(pitch) X(pitch2) X(height)
 /* clang-format on */
 
 /* clang-format off */
@@ -142,7 +156,17 @@ struct op {
 	X(NOTES)        /* order that the program tells of */                            \
 	X(GRAPHS)       /* captured, launched */                                         \
 	X(GRAPHS_BUILT) /* node by node */                                               \
-	X(GRAPHS_CHANGED)
+	X(GRAPHS_CHANGED)                                                                \
+	X(REGISTERED)   /* host memory that is registered and not, and given back */     \
+	X(MAPPED)       /* twice */                                                      \
+	X(ARRAYS)                                                                        \
+	X(PITCH)        /* copies of rows and slices */                                  \
+	X(MEMOPS)       /* copies and sets that wait, by an attribute */                 \
+	X(RIGHTS)       /* of devices change */                                          \
+	X(BOUNDS)       /* copies and sets beyond the end */                             \
+	X(FAILED)       /* records and waits */                                          \
+	X(BLOCKS)       /* of suballocators */                                           \
+	X(VALUES)       /* streams that wait for them */
 /* clang-format on */
 enum feature_bit {
 #define X(name) F_BIT_##name,
@@ -168,6 +192,16 @@ struct program {
 unsigned stream_of_op(const struct op *o);
 cells_t cells_of(const struct op *o, const struct range *r);
 uint64_t bytes_of(const struct op *o, const struct range *r);
+/* Does it reach past the end of its buffer? */
+#ifndef KRT_ORACLE_RECORDED
+bool is_beyond(const struct op *o, const struct range *r);
+#else
+static inline bool is_beyond(const struct op *o, const struct range *r)
+{
+	(void)o, (void)r;
+	return false;
+}
+#endif
 void program_random(struct program *p, uint64_t seed, unsigned features);
 /* Which name of the driver's a copy goes by: a number in the list. */
 unsigned copy_form(const struct op *o);
@@ -191,6 +225,8 @@ struct pair {
 	cells_t cells[VIEWS]; /* in which they are not ordered */
 	cells_t need[VIEWS];  /* of those: where nothing that came between may hide it */
 	bool in_view[VIEWS];
+	uint64_t later[(OPS + 63) / 64]; /* operations that come after prev on their streams */
+	bool optional; /* true, but need not be told */
 };
 struct verdict {
 	unsigned n;
@@ -200,7 +236,8 @@ struct verdict {
 /* clang-format off */
 #define FAULTS(X)                                                                        \
 	X(NONE) X(FIFO) X(LEGACY) X(CALL) X(WAIT) X(RECORD) X(SYNC) X(OBSERVED)          \
-	X(AT_CALL) X(LIFE) X(STAGED) X(GRAPH_EDGE) X(RELAUNCH) X(STALE)
+	X(AT_CALL) X(LIFE) X(STAGED) X(GRAPH_EDGE) X(RELAUNCH) X(STALE)                  \
+	X(MEMOPS) X(ALIAS) X(PITCH) X(OVERWRITTEN) X(OWNER) X(UNSEEN) X(VALUE)
 /* clang-format on */
 enum fault {
 #define X(name) FAULT_##name,
