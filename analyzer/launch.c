@@ -22,10 +22,12 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -39,14 +41,98 @@
 
 /* --- session folders --------------------------------------------------------------- */
 
+#define NAME "krtsan." /* and six characters */
+
+/* Nobody may have waited for it: a zombie does nothing any more. */
+static bool lives(pid_t pid)
+{
+	char path[64], text[512], *s;
+	ssize_t n;
+	int fd;
+
+	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	s = strrchr(text, ')'); /* the name may hold anything */
+	return !s || s[1] != ' ' || (s[2] != 'Z' && s[2] != 'X');
+}
+
+/* Is the process of this file of a session folder there, or who reads it? */
+static bool in_use(int dir, const char *name)
+{
+	struct krt_proc head;
+	size_t room = offsetof(struct krt_proc, exe);
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	bool use = true;
+
+	if (fd < 0)
+		return true;
+	if (pread(fd, &head, room, 0) == (ssize_t)room)
+		use = !head.pid || lives(head.pid) || lives(head.reader);
+	close(fd);
+	return use;
+}
+
+/*
+ * What a front end that was killed has left there: a folder of ours that nobody holds and whose
+ * processes are gone.  Of a bare run it stays (its name is another): that is all there is of it.
+ */
+static void sweep(const char *base)
+{
+	DIR *d = opendir(base), *f;
+	struct dirent *e, *g;
+
+	while (d && (e = readdir(d))) {
+		struct stat st;
+		bool use = false, some = false;
+		char *path;
+		int fd;
+
+		if (strncmp(e->d_name, NAME, strlen(NAME)) || strlen(e->d_name) != strlen(NAME) + 6 ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode) ||
+		    st.st_uid != geteuid() || asprintf(&path, "%s/%s", base, e->d_name) < 0)
+			continue;
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		f = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) ? NULL : opendir(path);
+		while (f && !use && (g = readdir(f))) {
+			size_t n = strlen(g->d_name);
+
+			if (n > 5 && !strcmp(g->d_name + n - 5, ".proc")) {
+				some = true;
+				use = in_use(fd, g->d_name);
+			}
+		}
+		if (f && some && !use)
+			krt_session_remove(path);
+		if (f)
+			closedir(f);
+		if (fd >= 0)
+			close(fd);
+		free(path);
+	}
+	if (d)
+		closedir(d);
+}
+
 static char *make_in(const char *base)
 {
 	char *path;
+	int fd;
 
-	if (!base || !*base || asprintf(&path, "%s/krtsan.XXXXXX", base) < 0)
+	if (!base || !*base || asprintf(&path, "%s/" NAME "XXXXXX", base) < 0)
 		return NULL;
-	if (mkdtemp(path)) /* mode 0700 */
+	sweep(base);
+	if (mkdtemp(path)) { /* mode 0700 */
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			flock(fd, LOCK_SH | LOCK_NB); /* held to our end: it is not left over */
 		return path;
+	}
 	free(path);
 	return NULL;
 }

@@ -60,6 +60,7 @@ struct krt_proc_reader {
 	char *name;             /* PID.STARTNS */
 	struct krt_proc *map;   /* live: shared with the process; trace: own copy */
 	struct krt_proc *header;
+	unsigned long long started; /* the process, as first seen; 0: not known */
 	bool ready, gone, final, dead, damaged, unborn;
 	char error[256];
 	struct lane *lane[KRT_LANES];
@@ -105,6 +106,31 @@ static int damage(struct krt_proc_reader *p, const char *fmt, ...)
 }
 
 /* --- processes --------------------------------------------------------------------- */
+
+/* State of a process ('Z': a zombie) and when it started, by the kernel's ticks.  1, 0 not to be read, -1 gone. */
+static int look_up(pid_t pid, char *state, unsigned long long *start)
+{
+	char path[64], text[1024], *s;
+	ssize_t n;
+	int fd;
+
+	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT && !access("/proc/self/stat", F_OK) ? -1 : 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = 0;
+	s = strrchr(text, ')'); /* the name may hold anything */
+	return s && sscanf(s + 1,
+			   " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			   "%*d %llu",
+			   state, start) == 2;
+}
 
 /*
  * Maps the header of a live process, or reads that of a trace.
@@ -173,8 +199,13 @@ out:
 	close(fd);
 	if (p->ready) {
 		p->map = h;
-		if (live)
+		if (live) {
+			char state;
+
 			__atomic_store_n(&h->reader, getpid(), __ATOMIC_RELEASE);
+			if (look_up(h->pid, &state, &p->started) <= 0)
+				p->started = 0;
+		}
 		return 1;
 	}
 	if (h && live)
@@ -210,32 +241,17 @@ static bool followed(const struct krt_proc_reader *p)
 /* Is the process behind a live header still there to write? */
 static bool process_gone(struct krt_proc_reader *p)
 {
-	char path[64], text[1024], state = 0, *s;
+	char path[64], state = 0;
 	unsigned long long start = 0;
 	uint32_t st = __atomic_load_n(&p->map->state, __ATOMIC_ACQUIRE);
 	pid_t pid = p->map->pid;
-	ssize_t n;
-	int fd;
+	int r;
 
 	if (st == KRT_PROC_EXITED || (st == KRT_PROC_EXEC && followed(p)))
 		return true;
-	if (pid <= 0 || (kill(pid, 0) && errno == ESRCH))
-		return true;
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT && !access("/proc/self/stat", F_OK);
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return true;
-	text[n] = 0;
-	s = strrchr(text, ')'); /* the name may hold anything */
-	if (!s || sscanf(s + 1,
-			 " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
-			 "%*d %llu",
-			 &state, &start) != 2)
-		return false;
+	r = look_up(pid, &state, &start);
+	if (r <= 0)
+		return r < 0;
 	if (state == 'Z' || state == 'X') {
 		/* The main thread may end before the others do. */
 		snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
@@ -249,11 +265,8 @@ static bool process_gone(struct krt_proc_reader *p)
 			closedir(d);
 		return tasks <= 1;
 	}
-	/* Another process with a recycled pid is younger than the header. */
-	int64_t age = now_ms(CLOCK_BOOTTIME) -
-		      (int64_t)(start * 1000 / (unsigned long)sysconf(_SC_CLK_TCK));
-
-	return age + 1000 < now_ms(CLOCK_MONOTONIC) - (int64_t)(p->map->mono_ns / 1000000);
+	/* Another process with a recycled pid.  No clock tells: a program's may be any, and jump. */
+	return p->started && start != p->started;
 }
 
 static pid_t named_pid(const struct krt_proc_reader *p)

@@ -230,6 +230,7 @@ static bool reader_alive(void)
 
 #define WAIT_NS   100000000u  /* a call may wait so long for the reader ... */
 #define SECOND_NS 1000000000u /* ... in each second */
+#define AGAIN_NS  5000000u    /* between two tries for room where there was none */
 
 /* Sleeps a little for the reader's sake; false: there is none, or the patience of this second is used up. */
 static bool wait_a_little(void)
@@ -248,6 +249,8 @@ static bool wait_a_little(void)
 		return false;
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &ms, NULL);
 	now = krt_mono_ns();
+	if (now - began < (uint64_t)ms.tv_nsec) /* a program may hold its clock */
+		now = began + (uint64_t)ms.tv_nsec;
 	atomic_fetch_add(&spent, now - began);
 	__atomic_add_fetch(&krt_proc->stalled_ns, now - began, __ATOMIC_RELAXED);
 	return true;
@@ -380,9 +383,13 @@ static bool lane_again(struct krt_thread *t, struct krt_left *l)
 /* New windows at the end of the file, mapped at l->map; false: recording goes on without the record, or stops. */
 static bool lane_new(struct krt_thread *t, size_t windows, struct krt_left *l)
 {
+	static _Atomic uint64_t refused; /* when there was no room, or no descriptor; 0: there was */
+	uint64_t when = atomic_load_explicit(&refused, memory_order_relaxed);
 	size_t len = windows * KRT_WINDOW;
 	bool full;
 
+	if (when && krt_mono_ns() - when < AGAIN_NS) /* not asked for with each call */
+		return false;
 	if (!within_bound(len))
 		return windows == 1 && lane_again(t, l); /* it may have waited */
 	l->at = t->file_end;
@@ -396,14 +403,18 @@ static bool lane_new(struct krt_thread *t, size_t windows, struct krt_left *l)
 		}
 		if (!l->map && errno == ENOSPC && reader_alive()) {
 			krt_trouble(KRT_TROUBLE_SPACE);
+			atomic_store_explicit(&refused, krt_mono_ns(), memory_order_relaxed);
 			return false;
 		}
 	}
 	if (!l->map) {
+		atomic_store_explicit(&refused, krt_mono_ns(), memory_order_relaxed);
 		if (errno != EMFILE && errno != ENFILE && errno != EINTR)
 			krt_record_stop(KRT_TROUBLE_MEMORY | (full ? KRT_TROUBLE_SPACE : 0));
 		return false;
 	}
+	if (when)
+		atomic_store_explicit(&refused, 0, memory_order_relaxed);
 	t->file_end = l->at + len;
 	return true;
 }

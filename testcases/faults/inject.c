@@ -7,6 +7,7 @@
  *   FAULT_ALL   set: calls of all objects count where that one is loaded
  *   FAULT_WHAT  room: memory, mappings and room in files (malloc and the like,
  *               mmap, openat, fallocate, pwrite)
+ *               files: openat, fallocate and pwrite alone
  *               call: every system call that may fail by itself
  *               any: both
  *   FAULT_AT    which one, 0: none
@@ -14,7 +15,8 @@
  *               instead; remove: the folder FAULT_PATH and its files go first
  *   FAULT_ERRNO what a failing call leaves in errno, else ENOMEM for memory, ENOSPC
  *               for files
- *   FAULT_LIVE  a file that is told at the end how many blocks of malloc were not freed
+ *   FAULT_LIVE  a file that is told at the end how many blocks of malloc were
+ *               not freed, and how many calls counted
  *   FAULT_LOG   with FAULT_AT=0 one line a call that counts (number, name, hash of the
  *               innermost frames, whether that hash is new), else "hit" when it went wrong
  *
@@ -46,7 +48,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { ROOM = 1, CALL = 2 };
+enum { ROOM = 1, CALL = 2, FILES = 4 };
 
 static uintptr_t low, high; /* of the object, 0: not here */
 static bool all;
@@ -114,7 +116,7 @@ static void __attribute__((constructor)) begin(void)
 	err = getenv("FAULT_ERRNO") ? atoi(getenv("FAULT_ERRNO")) : 0;
 	how = getenv("FAULT_FOR") ? getenv("FAULT_FOR") : how;
 	path = getenv("FAULT_PATH");
-	what = !w || !strcmp(w, "room") ? ROOM : !strcmp(w, "call") ? CALL : ROOM | CALL;
+	what = !w || !strcmp(w, "room") ? ROOM : !strcmp(w, "call") ? CALL : !strcmp(w, "files") ? FILES : ROOM | CALL;
 	if (!in)
 		return;
 	if (log) { /* before anything counts: it allocates at first */
@@ -278,10 +280,10 @@ static void __attribute__((destructor)) end(void)
 	char line[32];
 	int fd;
 
-	if (!file || !all)
+	if (!file || !low)
 		return;
 	fd = (int)raw(SYS_openat, AT_FDCWD, (long)file, O_WRONLY | O_CREAT | O_TRUNC, 0600, 0, 0);
-	raw(SYS_write, fd, (long)line, snprintf(line, sizeof line, "%ld\n", live), 0, 0, 0);
+	raw(SYS_write, fd, (long)line, snprintf(line, sizeof line, "%ld %lu\n", live, (unsigned long)count), 0, 0, 0);
 }
 
 EXPORT void *mmap(void *p, size_t n, int prot, int flags, int fd, off_t off)
@@ -300,9 +302,9 @@ static const struct row {
 	int error;
 } rows[] = {
 	{ SYS_mmap, "mmap", ROOM, ENOMEM },
-	{ SYS_openat, "openat", ROOM, ENOSPC },
-	{ SYS_fallocate, "fallocate", ROOM, ENOSPC },
-	{ SYS_pwrite64, "pwrite64", ROOM, ENOSPC },
+	{ SYS_openat, "openat", ROOM | FILES, ENOSPC },
+	{ SYS_fallocate, "fallocate", ROOM | FILES, ENOSPC },
+	{ SYS_pwrite64, "pwrite64", ROOM | FILES, ENOSPC },
 	{ SYS_munmap, "munmap", CALL, ENOMEM },
 	{ SYS_read, "read", CALL, EIO },
 	{ SYS_write, "write", CALL, EIO },

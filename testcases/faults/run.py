@@ -216,7 +216,7 @@ def analyzer():
         def analyze(place, **more):
             argv = [krtsan, "analyze", f"--report=json:{place.report}", trace]
             rc, _, err = place.run(argv, FAULT_LIVE=f"{place.path}/live", **env, **more)
-            live = int(open(f"{place.path}/live").read()) if os.path.exists(f"{place.path}/live") else None
+            live = int(open(f"{place.path}/live").read().split()[0]) if os.path.exists(f"{place.path}/live") else None
             return rc, err, place.read(), live
 
         with Place() as place:
@@ -341,6 +341,132 @@ def lives():
               else [f"{rc} {out!r} {got} {err[-300:]}"])
 
 
+# ---- killed at any moment ----
+
+def kills():
+    p = Life("many")
+    more = {"MANY": "3000", **p.more}
+    env = {"LD_PRELOAD": inject, "FAULT_IN": "libkrtsan.so", "FAULT_WHAT": "any", "FAULT_FOR": "kill", **more}
+    with Place() as place:
+        found = calls(place, p.command(place), f"{place.path}/log", env, True)
+
+    def program(job):
+        n, name = job
+        bad = []
+        with Place() as place:
+            rc, out, err = place.run(p.command(place, "--verify=0"), FAULT_AT=str(n), **env)
+            got = place.read()
+            bad += [f"run: {b}" for b in p.judge(got) + place.left()]
+            bad += [] if rc == 137 and got and not got[0] else [f"run: ended with {rc}: {err[-300:]}"]
+        with Place() as place:
+            trace = f"{place.path}/t.krt"
+            rc, out, err = place.run([krtsan, "record", "--sim", "-o", trace, "--", *p.argv], FAULT_AT=str(n), **env)
+            bad += [] if rc == 137 else [f"record: ended with {rc}: {err[-300:]}"]
+            rc, out, err = place.run([krtsan, "analyze", f"--report=json:{place.report}", trace])
+            got = place.read()
+            bad += [f"analyze: {b}" for b in (p.judge(got) if got else []) + place.left()]
+            # killed before its first record it leaves a header that nobody can read
+            bad += [] if rc in (0, 66, 125) and not (got and got[0]) else [f"analyze: {rc} {got}: {err[-300:]}"]
+        return [f"call {n}, {name}: {b}" for b in bad]
+
+    jobs = found if long else found[::5]
+    check(f"kills: the program, at {len(jobs)} calls of the library", each(jobs, program))
+
+    env = {"LD_PRELOAD": inject, "FAULT_IN": "krtsan", "FAULT_ALL": "1", "FAULT_WHAT": "any", "FAULT_FOR": "kill", **more}
+    with Place() as place:
+        found = [j for j in calls(place, p.command(place), f"{place.path}/log", env, True)]
+
+    def front(job):
+        n, name = job
+        bad = []
+        with Place() as place:
+            # one set of its counters goes on in the child, up to exec
+            rc, out, err = place.run(p.command(place), FAULT_AT=str(n), **env)
+            if out not in (b"", p.out):
+                bad.append(f"output {out!r}")
+            if rc == -9 and place.left():
+                place.run([krtsan, "run", "--", "true"])
+                for f in place.left():
+                    inside = os.listdir(f"{place.sessions}/{f.split()[1]}")
+                    bad += [f"{f}: {inside}"] if any(x.endswith(".proc") for x in inside) else []
+        return [f"call {n}, {name}: {b}: {err[-200:]}" for b in bad]
+
+    jobs = found[:: max(1, len(found) // (400 if long else 24))]
+    check(f"kills: the front end, at {len(jobs)} moments", each(jobs, front))
+    # with a program that is there after it
+    for mode in ("run", "record"):
+        with Place() as place:
+            argv = [krtsan, mode, "--sim", *(["-o", "t.krt"] if mode == "record" else []), "--", "sh", "-c",
+                    f"kill -9 $PPID; exec {p.argv[0]} {p.argv[1]}"]
+            rc, out, err = place.run(argv, **more)
+            bad = [] if rc == -9 and out == p.out else [f"{rc} {out!r} {err[-300:]}"]
+            if mode == "record":
+                rc, _, err = place.run([krtsan, "analyze", "t.krt"])
+                bad += [] if rc == 66 else [f"analyze: {rc} {err[-300:]}"]
+            else:
+                place.run([krtsan, "run", "--", "true"])
+                bad += place.left()
+            check(f"kills: the front end of {mode}, and the program goes on", bad)
+    with Place() as place:  # the analysis of a bare run
+        shutil.copy(lib, place.path)
+        with open(f"{place.path}/krtsan", "w") as f:
+            f.write("#!/bin/sh\nkill -9 $$\n")
+        os.chmod(f"{place.path}/krtsan", 0o755)
+        rc, out, err = place.run(p.argv, LD_PRELOAD=f"{place.path}/libkrtsan.so", **p.lib, **more)
+        bad = [] if rc == 0 and out == p.out and "the records stay" in err else [f"{rc} {out!r} {err[-300:]}"]
+        rc, _, err = place.run([krtsan, "analyze", f"{place.sessions}/{os.listdir(place.sessions)[0]}"])
+        check("kills: the analysis of a bare run", bad + ([] if rc == 66 else [f"analyze: {rc} {err[-300:]}"]))
+
+
+# ---- no room ----
+
+def disks():
+    p = Life("many")
+    env = {"LD_PRELOAD": inject, "FAULT_IN": "libkrtsan.so", "FAULT_WHAT": "files", **p.more}
+    with Place() as place:
+        found = [n for n, name in calls(place, p.command(place), f"{place.path}/log", env, True) if name == "openat"]
+
+    def one(job):
+        n, how, errno = job
+        with Place() as place:
+            rc, out, err = place.run(p.command(place, "--verify=0"), FAULT_AT=str(n), FAULT_FOR=how, FAULT_ERRNO=str(errno),
+                                     FAULT_LIVE=f"{place.path}/live", FAULT_PATH=place.sessions, **env)
+            got = place.read()
+            bad = p.harm(out, rc, got) + p.judge(got) + place.left()
+            with open(f"{place.path}/live") as f:
+                tries = int(f.read().split()[1])
+            if tries > 4000:
+                bad.append(f"{tries} tries for 20,000 calls")
+            return [f"call {n} {how} {errno}: {b}: {err[-300:]}" for b in bad]
+
+    # ENOSPC, EDQUOT, EIO, EROFS, EACCES, ENOENT, EMFILE
+    jobs = [(n, "stick", e) for n in found[::1 if long else 2] for e in (28, 122, 5, 30, 13, 2, 24)]
+    check(f"disk: {len(jobs)} ways to have no room from then on", each(jobs, one))
+
+    def gone(n):
+        with Place() as place:
+            argv = ["sh", "-c", f'FAULT_PATH=$KRTSAN_SESSION exec {p.argv[0]} {p.argv[1]}']
+            rc, out, err = place.run(p.command(place)[:-2] + argv, FAULT_AT=str(n), FAULT_FOR="remove", **env)
+            bad = [] if out == p.out and rc in (0, 66, 125) and not (place.read() or [False])[0] else [f"{rc} {out!r}"]
+            return [f"call {n}: {b}: {err[-300:]}" for b in bad + place.left()]
+
+    check(f"disk: the folder goes at {len(found)} calls", each(found[1:], gone))
+
+
+# ---- clocks that jump ----
+
+def clocks():
+    for p in [Life("many"), Life("threads")]:
+        for jump in ("back", "ahead", "stuck", "negative"):
+            with Place() as place:
+                rc, out, err = place.run(p.command(place), LD_PRELOAD=inject, FAULT_CLOCK=jump, KRTSAN_SIM_REAL_TIME="1", **p.more)
+                got = place.read()
+                bad = p.harm(out, rc, got) + p.judge(got) + place.left()
+                if jump != "negative" and got and not got[0] and "still ran" not in got[3]:
+                    bad.append(f"not complete: {got[3]}")
+                check(f"clock, {p.name}: {jump}", [f"{b}: {err[-300:]}" for b in bad])
+
+
 def planted():
     """Harm is seen: here a fault of the driver's own, which changes what the program puts out."""
     p = Program("testcases/clean/warm_up_then_graph")
@@ -349,7 +475,8 @@ def planted():
         check("planted: harm is seen", [] if p.harm(out, rc, place.read()) else ["not seen"])
 
 
-PARTS = {"planted": planted, "library": library_calls, "analyzer": analyzer, "lives": lives}
+PARTS = {"planted": planted, "library": library_calls, "analyzer": analyzer, "lives": lives, "kills": kills, "disks": disks,
+         "clocks": clocks}
 
 try:
     for name, part in PARTS.items():

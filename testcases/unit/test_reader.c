@@ -213,15 +213,22 @@ Test(reader, a_killed_process_is_read_to_its_last_record)
 	tw_close(&w);
 }
 
-Test(reader, a_recycled_pid_is_not_the_process)
+/* Its clock may be held, moved or of a time namespace of its own. */
+Test(reader, a_process_lives_whatever_its_clock_says)
 {
 	tw_open(&w, dir, getpid(), 1);
-	tw_call_at(&w, 1, 1, 1, 2, NULL, 0);
-	w.h->mono_ns = 1; /* attached at boot: this process is younger */
-	open_reader(true);
-	cr_assert_eq(next_t1(), 2);
-	cr_assert_eq(next_t1(), 0);
-	cr_assert(krt_proc_dead(proc));
+	for (int i = 0; i < 3; i++) {
+		static const uint64_t clock[] = { 1, UINT64_MAX, 1ull << 60 };
+
+		w.h->mono_ns = clock[i];
+		w.h->ticket = 2 * (uint64_t)i + 3;
+		tw_call_at(&w, 1, 1, 2 * (uint64_t)i + 1, 2 * (uint64_t)i + 2, NULL, 0);
+		if (!i)
+			open_reader(true);
+		cr_assert_eq(next_t1(), 2 * (uint64_t)i + 2);
+		cr_assert_eq(next_t1(), 0);
+		cr_assert(!krt_proc_dead(proc));
+	}
 	krt_reader_close(reader);
 	tw_close(&w);
 }
