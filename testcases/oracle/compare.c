@@ -46,15 +46,17 @@ static bool is_alone(int rule)
 /* Rules that recorded programs, and those with graphs, are not held to. */
 static bool is_aside(int rule)
 {
-	return is_event(rule) || is_alone(rule) || rule == KRT_RULE_REUSE_RACE;
+	return is_event(rule) || is_alone(rule) || rule == KRT_RULE_UNFINISHED ||
+	       rule == KRT_RULE_REUSE_RACE;
 }
 
 /* The rules that the judge knows. */
 bool is_judged(int rule)
 {
 	return is_race(rule) || is_host(rule) || is_free(rule) || rule == KRT_RULE_UAF_STREAM ||
-	       rule == KRT_RULE_UBA_STREAM || rule == KRT_RULE_REUSE_RACE || is_event(rule) ||
-	       is_alone(rule) || is_of_graphs(rule) || rule == KRT_RULE_GRAPH_STALE_ADDR ||
+	       rule == KRT_RULE_UBA_STREAM || rule == KRT_RULE_UNFINISHED ||
+	       rule == KRT_RULE_REUSE_RACE || is_event(rule) || is_alone(rule) ||
+	       is_of_graphs(rule) || rule == KRT_RULE_GRAPH_STALE_ADDR ||
 	       rule == KRT_RULE_GRAPH_STALE_HOST;
 }
 

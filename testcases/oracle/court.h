@@ -73,6 +73,11 @@ struct court {
 	bool memops[BUFFERS], ctx_memops[CONTEXTS];
 	bool of_pool[BUFFERS];
 	unsigned may[BUFFERS], pool_may, peers[CONTEXTS]; /* bits of devices */
+	/* unfinished.c; by number of a stream */
+	struct to_host {
+		int op, node; /* its last copy to the host, -1: none */
+		int torn;     /* the end of the stream, -1: not yet */
+	} to_host[STREAM_NUMBERS];
 	/* blocks.c */
 	unsigned nblocks;
 	struct block {
@@ -178,6 +183,13 @@ bool kept_apart(const struct court *c, int op, int cur, int node, bool host);
 void host_knows_unseen(struct court *c);
 void stream_is_done(struct court *c, int stream); /* the CPU has waited for all of it */
 void value_op(struct court *c, int op);
+
+/* --- unfinished.c: copies to the host that nothing waits for ------------------------------- */
+
+void copied_to_host(struct court *c, int op, int node);
+void word_leaves(struct court *c, int node); /* of all that comes before the node */
+void stream_ends(struct court *c, int op, int stream);
+void process_ends(struct court *c);
 
 /* --- events.c: what is told of events ---------------------------------------------------- */
 

@@ -277,7 +277,7 @@ static void take(struct trial *t, const struct krt_finding *f)
 		x->cells = (uint8_t)((1u << end) - (1u << from));
 		x->ends = (uint8_t)(1u << from | 1u << (end - 1));
 	}
-	if (!f->buffer.base)
+	if (!f->buffer.base || x->rule == KRT_RULE_UNFINISHED)
 		x->buffer = BUFFERS;
 	if (f->confidence != KRT_CERTAIN && x->rule != KRT_RULE_REUSE_RACE)
 		snprintf(t->why, sizeof(t->why), "not certain: %s", f->message);

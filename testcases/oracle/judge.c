@@ -123,6 +123,11 @@ void host_after_all(struct court *c, int ctx, int stream, bool blocking, unsigne
 	c->host = n;
 }
 
+static bool on_host(enum memory m)
+{
+	return m == PINNED || m == PAGEABLE;
+}
+
 /* --- races --------------------------------------------------------------------- */
 
 struct pair *pair_of(struct court *c, int rule, int cur, int prev, uint8_t buffer)
@@ -286,6 +291,9 @@ void use_from(struct court *c, int op, int item, int node, int end, const struct
 	before_allocation(c, op, node, r->buffer);
 	if (c->p->op[op].what == OP_KERNEL)
 		check_right(c, op, r->buffer);
+	if (c->p->op[op].what == OP_KERNEL && r->write &&
+	    (on_host(buffer_slot[r->buffer].kind) || buffer_slot[r->buffer].kind == MANAGED))
+		word_leaves(c, node);
 	meet(c, op, item, node, r->buffer, cells, r->write, false);
 	a = &c->access[c->naccesses++];
 	*a = (struct access){.op = op,
@@ -312,11 +320,6 @@ struct row {
 		ON_COPY
 	} wait[VIEWS]; /* what the CPU has waited for on return */
 };
-
-static bool on_host(enum memory m)
-{
-	return m == PINNED || m == PAGEABLE;
-}
 
 static struct row sync_copy(enum memory to, enum memory from)
 {
@@ -381,6 +384,8 @@ static void copy(struct court *c, int op)
 	edge(c, read, done, IN_DOC);
 	use(c, op, read, &o->range[1]);
 	use(c, op, done, &o->range[0]);
+	if (on_host(to) && row.wait[OBS] != ON_COPY)
+		copied_to_host(c, op, done);
 	for (int v = 0; v < VIEWS; v++) {
 		int w = row.wait[v] == ON_COPY				     ? done
 			: row.wait[v] == ON_READ && c->fault != FAULT_STAGED ? read
@@ -405,6 +410,10 @@ static void batch(struct court *c, int op)
 			 &o->range[i + 1]);
 		use_from(c, op, i / 2, done, done, &o->range[i]);
 	}
+	for (int i = 0; i < o->nranges; i += 2)
+		if (on_host(buffer_slot[o->range[i].buffer].kind) &&
+		    !on_host(buffer_slot[o->range[i + 1].buffer].kind))
+			copied_to_host(c, op, done);
 	if (o->order == 2)
 		host_after(c, call, IN_DOC);
 }
@@ -603,6 +612,8 @@ static void run(struct court *c, int op)
 		break;
 	case OP_RELEASE:
 		n = o->ready ? enqueue_note(c, o) : c->host;
+		if (o->ready)
+			word_leaves(c, n);
 		c->release[o->event % EVENTS][c->nreleases[o->event % EVENTS]++] = n;
 		break;
 	case OP_ACQUIRE:
@@ -676,8 +687,10 @@ static void run(struct court *c, int op)
 		break;
 	case OP_STREAM_NEW:
 		if (stream_slot[o->stream].kind == BLOCKING ||
-		    stream_slot[o->stream].kind == NON_BLOCKING)
+		    stream_slot[o->stream].kind == NON_BLOCKING) {
+			stream_ends(c, op, number);
 			c->stream[o->ctx][o->stream][0] = c->nstreams++;
+		}
 		break;
 	case OP_STREAM_QUERY:
 		if (!o->ready)
@@ -769,6 +782,8 @@ void judge(const struct program *p, struct verdict *v, enum fault fault)
 		c.alloc[i] = c.alloc_op[i] = c.free_op[i] = -1,
 		c.may[i] = buffer_slot[i].kind == MAPPED;
 	c.host = new_node(&c);
+	for (unsigned i = 0; i < STREAM_NUMBERS; i++)
+		c.to_host[i].op = -1;
 	graphs_begin(&c.graphs);
 	for (unsigned i = 0; i < p->n; i++) {
 		bool captured = !p->left_out[i] && graphs_capture(&c.graphs, &p->op[i]) >= 0;
@@ -779,4 +794,5 @@ void judge(const struct program *p, struct verdict *v, enum fault fault)
 		if (!captured)
 			run(&c, (int)i);
 	}
+	process_ends(&c);
 }

@@ -121,6 +121,11 @@ static void value_wait(struct court *c, const struct op *o)
 void value_op(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
+	int told = new_node(c);
+
+	in_order(c, o, o->stream, told, IN_DOC);
+	if (o->what == OP_VALUE_WRITE || o->form & 2) /* a batch may write */
+		word_leaves(c, told);
 
 	if (o->what == OP_VALUE_WRITE)
 		value_write(c, o);
