@@ -102,18 +102,8 @@ static struct {
 } exempt[EXEMPT];
 static unsigned nexempt;
 
-void krt_host_set_exempt(uint64_t lo, uint64_t hi, bool on)
+static void exempt_add(uint64_t lo, uint64_t hi)
 {
-	unsigned n = 0;
-
-	lo &= ~(PAGE - 1);
-	hi = hi > UINT64_MAX - PAGE ? hi : (hi + PAGE - 1) & ~(PAGE - 1);
-	for (unsigned i = 0; i < nexempt; i++) /* what is whole in the new one is said anew */
-		if (exempt[i].lo < lo || exempt[i].hi > hi)
-			exempt[n++] = exempt[i];
-	nexempt = n;
-	if (!on)
-		return;
 	if (nexempt == EXEMPT) { /* so many: nothing is protected any more */
 		lo = 0;
 		hi = UINT64_MAX;
@@ -121,6 +111,40 @@ void krt_host_set_exempt(uint64_t lo, uint64_t hi, bool on)
 	}
 	exempt[nexempt].lo = lo;
 	exempt[nexempt++].hi = hi;
+}
+
+void krt_host_set_exempt(uint64_t lo, uint64_t hi, bool on)
+{
+	uint64_t behind = 0, end = 0;
+	unsigned n = 0;
+
+	lo &= ~(PAGE - 1);
+	hi = hi > UINT64_MAX - PAGE ? hi : (hi + PAGE - 1) & ~(PAGE - 1);
+	for (unsigned i = 0; i < nexempt; i++) { /* what lies outside of it stays as it was said */
+		uint64_t a = exempt[i].lo, b = exempt[i].hi;
+
+		if (b <= lo || a >= hi) {
+			exempt[n].lo = a;
+			exempt[n++].hi = b;
+			continue;
+		}
+		if (a < lo) {
+			exempt[n].lo = a;
+			exempt[n++].hi = lo;
+		}
+		if (b > hi && n <= i) {
+			exempt[n].lo = hi;
+			exempt[n++].hi = b;
+		} else if (b > hi) { /* a hole: the part behind it becomes the last */
+			behind = hi;
+			end = b;
+		}
+	}
+	nexempt = n;
+	if (behind < end)
+		exempt_add(behind, end);
+	if (on)
+		exempt_add(lo, hi);
 }
 
 static bool is_exempt(uint64_t lo, uint64_t hi)

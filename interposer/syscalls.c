@@ -6,6 +6,8 @@
  * EFAULT, and stdio goes to the kernel by itself.  So what a call is given is told
  * as an access of the CPU, and opened, before the call is made.
  *
+ * What the driver does with its own memory is its business.
+ *
  * While nothing is guarded a wrapper is one relaxed load and the call.  They work
  * before libc is up and in fork children; errno is the program's.
  */
@@ -15,6 +17,7 @@
 /* the functions themselves, not the checked forms that headers make of them */
 #undef _FORTIFY_SOURCE
 #include "host.h"
+#include "lane.h"
 #include "next.h"
 
 #include <aio.h>
@@ -100,7 +103,7 @@ static void messages(unsigned api, const struct mmsghdr *m, unsigned n, bool wri
 				return LACKING(type);                                       \
 			}                                                                   \
 		}                                                                           \
-		if (krt_guarding()) {                                                       \
+		if (krt_guarding() && !krt_tls.frame && !krt_in_driver(__builtin_return_address(0))) { \
 			before;                                                             \
 		}                                                                           \
 		return ((type(*) params)p_) args;                                           \
