@@ -46,6 +46,7 @@ help:
 	@echo 'make golden-update readme-update  write anew what krtsan prints of each rule, and in the README'
 	@echo 'make fuzz-long  MINUTES=10 JOBS=2: damaged input of every kind under sanitizers, at length; a table'
 	@echo 'make oracle     N=programs SEED=first: random programs, the engine against a brute-force judge'
+	@echo 'make faults PARTS="library kills ..."   calls that fail, kills, clocks, odd programs; make faults-long: all of them'
 	@echo 'make bench      cost on the simulated driver, as ratios'
 	@echo 'make clean'
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const int crashes[] = { SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+static const int crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 
 static struct {
 	pid_t self, program;
@@ -75,8 +75,8 @@ static void on_end(void)
 void krt_guard_begin(const char *command)
 {
 	static char stack[16384];
-	const stack_t own = { .ss_sp = stack, .ss_size = sizeof(stack) };
-	struct sigaction sa = { .sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_RESETHAND };
+	const stack_t own = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	struct sigaction sa = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_RESETHAND};
 
 	snprintf(guard.command, sizeof(guard.command), "%s", command);
 	guard.self = getpid();

@@ -688,6 +688,7 @@ pitfalls: $(PIT_LIBS) $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so $(PIT_OUT)/pit $(P
 # --- faults: no memory, no disk, kills, clocks, and programs that do what they like -----
 # `make faults [PARTS=...]` is a sample of all; `make faults-long` tries every call that can fail.
 TESTS += faults
+DEPS += util-linux libcap2-bin binutils
 .PHONY: faults faults-long
 ALL += $(O)/faults/libinject.so $(O)/faults/life
 $(O)/faults/life: testcases/faults/life.c interposer/cuabi.h

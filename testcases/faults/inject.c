@@ -65,14 +65,19 @@ static long raw(long n, long a, long b, long c, long d, long e, long f)
 	register long r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
 	long r;
 
-	__asm__ volatile("syscall" : "=a"(r)
+	__asm__ volatile("syscall"
+			 : "=a"(r)
 			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
 #else
-	register long x8 __asm__("x8") = n, r __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c,
-		      x3 __asm__("x3") = d, x4 __asm__("x4") = e, x5 __asm__("x5") = f;
+	register long x8 __asm__("x8") = n, r __asm__("x0") = a, x1 __asm__("x1") = b,
+			 x2 __asm__("x2") = c, x3 __asm__("x3") = d, x4 __asm__("x4") = e,
+			 x5 __asm__("x5") = f;
 
-	__asm__ volatile("svc 0" : "+r"(r) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+	__asm__ volatile("svc 0"
+			 : "+r"(r)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
 #endif
 	return r;
 }
@@ -92,7 +97,8 @@ static int object(struct dl_phdr_info *info, size_t size, void *want)
 	const char *name = info->dlpi_name;
 
 	(void)size;
-	if (!*name && raw(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)self, sizeof self - 1, 0, 0) > 0)
+	if (!*name && raw(SYS_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)self,
+			  sizeof self - 1, 0, 0) > 0)
 		name = self;
 	name = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 	if (strcmp(name, want))
@@ -103,7 +109,8 @@ static int object(struct dl_phdr_info *info, size_t size, void *want)
 		if (info->dlpi_phdr[i].p_type != PT_LOAD)
 			continue;
 		low = low && low < from ? low : from;
-		high = high > from + info->dlpi_phdr[i].p_memsz ? high : from + info->dlpi_phdr[i].p_memsz;
+		high = high > from + info->dlpi_phdr[i].p_memsz ? high
+								: from + info->dlpi_phdr[i].p_memsz;
 	}
 	return 1;
 }
@@ -116,7 +123,10 @@ static void __attribute__((constructor)) begin(void)
 	err = getenv("FAULT_ERRNO") ? atoi(getenv("FAULT_ERRNO")) : 0;
 	how = getenv("FAULT_FOR") ? getenv("FAULT_FOR") : how;
 	path = getenv("FAULT_PATH");
-	what = !w || !strcmp(w, "room") ? ROOM : !strcmp(w, "call") ? CALL : !strcmp(w, "files") ? FILES : ROOM | CALL;
+	what = !w || !strcmp(w, "room") ? ROOM
+	       : !strcmp(w, "call")	? CALL
+	       : !strcmp(w, "files")	? FILES
+					: ROOM | CALL;
 	if (!in)
 		return;
 	if (log) { /* before anything counts: it allocates at first */
@@ -125,7 +135,8 @@ static void __attribute__((constructor)) begin(void)
 		backtrace(frame, 2);
 	}
 	if (log)
-		logfd = (int)raw(SYS_openat, AT_FDCWD, (long)log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600, 0, 0);
+		logfd = (int)raw(SYS_openat, AT_FDCWD, (long)log,
+				 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600, 0, 0);
 	dl_iterate_phdr(object, (void *)in);
 	all = low && getenv("FAULT_ALL");
 }
@@ -139,7 +150,8 @@ static void note(uint64_t n, const char *name)
 	bool fresh = true;
 	char line[128];
 
-	for (int i = 2; i < depth; i++) /* addresses differ from run to run by whole pages at least */
+	for (int i = 2; i < depth;
+	     i++) /* addresses differ from run to run by whole pages at least */
 		hash = (hash ^ ((uintptr_t)frame[i] & 0xfff)) * 0x100000001b3ull;
 	hash |= 1;
 	for (uint64_t i = hash; fresh; i++) {
@@ -150,13 +162,19 @@ static void note(uint64_t n, const char *name)
 		fresh = was != hash;
 	}
 	raw(SYS_write, logfd, (long)line,
-	    snprintf(line, sizeof line, "%llu %s %llx %d\n", (unsigned long long)n, name, (unsigned long long)hash, fresh),
+	    snprintf(line, sizeof line, "%llu %s %llx %d\n", (unsigned long long)n, name,
+		     (unsigned long long)hash, fresh),
 	    0, 0, 0);
 }
 
 static void remove_folder(void)
 {
-	struct { uint64_t ino, off; uint16_t len; uint8_t type; char name[]; } *d;
+	struct {
+		uint64_t ino, off;
+		uint16_t len;
+		uint8_t type;
+		char name[];
+	} * d;
 	static char buf[65536] __attribute__((aligned(8)));
 	int fd = (int)raw(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_DIRECTORY, 0, 0, 0);
 	long n;
@@ -184,7 +202,8 @@ static void __attribute__((noinline)) hit(const char *name)
 	inside = false;
 	n = snprintf(line, sizeof line, "hit %s", name);
 	for (int i = 2; i < depth; i++)
-		n += snprintf(line + n, sizeof line - (size_t)n, " %lx", (unsigned long)((uintptr_t)frame[i] - low));
+		n += snprintf(line + n, sizeof line - (size_t)n, " %lx",
+			      (unsigned long)((uintptr_t)frame[i] - low));
 	line[n++] = '\n';
 	raw(SYS_write, logfd, (long)line, n, 0, 0, 0);
 }
@@ -194,7 +213,8 @@ static bool fails(unsigned kind, const char *name, const void *from, int error)
 {
 	uint64_t n;
 
-	if (!low || !(kind & what) || inside || (!all && ((uintptr_t)from < low || (uintptr_t)from >= high)))
+	if (!low || !(kind & what) || inside ||
+	    (!all && ((uintptr_t)from < low || (uintptr_t)from >= high)))
 		return false;
 	inside = true;
 	n = atomic_fetch_add(&count, 1) + 1;
@@ -283,7 +303,8 @@ static void __attribute__((destructor)) end(void)
 	if (!file || !low)
 		return;
 	fd = (int)raw(SYS_openat, AT_FDCWD, (long)file, O_WRONLY | O_CREAT | O_TRUNC, 0600, 0, 0);
-	raw(SYS_write, fd, (long)line, snprintf(line, sizeof line, "%ld %lu\n", live, (unsigned long)count), 0, 0, 0);
+	raw(SYS_write, fd, (long)line,
+	    snprintf(line, sizeof line, "%ld %lu\n", live, (unsigned long)count), 0, 0, 0);
 }
 
 EXPORT void *mmap(void *p, size_t n, int prot, int flags, int fd, off_t off)
@@ -301,28 +322,28 @@ static const struct row {
 	unsigned kind;
 	int error;
 } rows[] = {
-	{ SYS_mmap, "mmap", ROOM, ENOMEM },
-	{ SYS_openat, "openat", ROOM | FILES, ENOSPC },
-	{ SYS_fallocate, "fallocate", ROOM | FILES, ENOSPC },
-	{ SYS_pwrite64, "pwrite64", ROOM | FILES, ENOSPC },
-	{ SYS_munmap, "munmap", CALL, ENOMEM },
-	{ SYS_read, "read", CALL, EIO },
-	{ SYS_write, "write", CALL, EIO },
-	{ SYS_pread64, "pread64", CALL, EIO },
-	{ SYS_close, "close", CALL, EIO },
-	{ SYS_readlinkat, "readlinkat", CALL, EACCES },
-	{ SYS_unlinkat, "unlinkat", CALL, EACCES },
-	{ SYS_getdents64, "getdents64", CALL, EIO },
-	{ SYS_prlimit64, "prlimit64", CALL, EPERM },
-	{ SYS_process_vm_readv, "process_vm_readv", CALL, EPERM },
-	{ SYS_prctl, "prctl", CALL, EINVAL },
-	{ SYS_newfstatat, "newfstatat", CALL, EACCES },
-	{ SYS_fstat, "fstat", CALL, EIO },
-	{ SYS_rt_sigprocmask, "rt_sigprocmask", CALL, EINVAL },
-	{ SYS_sched_yield, "sched_yield", CALL, ENOSYS },
-	{ SYS_clock_nanosleep, "clock_nanosleep", CALL, EINTR },
-	{ SYS_wait4, "wait4", CALL, EINTR },
-	{ SYS_tgkill, "tgkill", CALL, EPERM },
+	{SYS_mmap, "mmap", ROOM, ENOMEM},
+	{SYS_openat, "openat", ROOM | FILES, ENOSPC},
+	{SYS_fallocate, "fallocate", ROOM | FILES, ENOSPC},
+	{SYS_pwrite64, "pwrite64", ROOM | FILES, ENOSPC},
+	{SYS_munmap, "munmap", CALL, ENOMEM},
+	{SYS_read, "read", CALL, EIO},
+	{SYS_write, "write", CALL, EIO},
+	{SYS_pread64, "pread64", CALL, EIO},
+	{SYS_close, "close", CALL, EIO},
+	{SYS_readlinkat, "readlinkat", CALL, EACCES},
+	{SYS_unlinkat, "unlinkat", CALL, EACCES},
+	{SYS_getdents64, "getdents64", CALL, EIO},
+	{SYS_prlimit64, "prlimit64", CALL, EPERM},
+	{SYS_process_vm_readv, "process_vm_readv", CALL, EPERM},
+	{SYS_prctl, "prctl", CALL, EINVAL},
+	{SYS_newfstatat, "newfstatat", CALL, EACCES},
+	{SYS_fstat, "fstat", CALL, EIO},
+	{SYS_rt_sigprocmask, "rt_sigprocmask", CALL, EINVAL},
+	{SYS_sched_yield, "sched_yield", CALL, ENOSYS},
+	{SYS_clock_nanosleep, "clock_nanosleep", CALL, EINTR},
+	{SYS_wait4, "wait4", CALL, EINTR},
+	{SYS_tgkill, "tgkill", CALL, EPERM},
 };
 
 EXPORT long syscall(long number, ...)
@@ -336,7 +357,8 @@ EXPORT long syscall(long number, ...)
 		a[i] = va_arg(ap, long);
 	va_end(ap);
 	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (rows[i].number == number && fails(rows[i].kind, rows[i].name, from, rows[i].error))
+		if (rows[i].number == number &&
+		    fails(rows[i].kind, rows[i].name, from, rows[i].error))
 			return -1;
 	return answer(raw(number, a[0], a[1], a[2], a[3], a[4], a[5]));
 }
@@ -345,22 +367,30 @@ EXPORT long syscall(long number, ...)
 
 EXPORT int madvise(void *p, size_t n, int advice)
 {
-	return FAILS(CALL, "madvise", EINVAL) ? -1 : (int)answer(raw(SYS_madvise, (long)p, (long)n, advice, 0, 0, 0));
+	return FAILS(CALL, "madvise", EINVAL)
+		       ? -1
+		       : (int)answer(raw(SYS_madvise, (long)p, (long)n, advice, 0, 0, 0));
 }
 
 EXPORT int fallocate(int fd, int mode, off_t off, off_t len)
 {
-	return FAILS(ROOM, "fallocate", ENOSPC) ? -1 : (int)answer(raw(SYS_fallocate, fd, mode, off, len, 0, 0));
+	return FAILS(ROOM, "fallocate", ENOSPC)
+		       ? -1
+		       : (int)answer(raw(SYS_fallocate, fd, mode, off, len, 0, 0));
 }
 
 EXPORT ssize_t pwrite(int fd, const void *p, size_t n, off_t off)
 {
-	return FAILS(ROOM, "pwrite", ENOSPC) ? -1 : answer(raw(SYS_pwrite64, fd, (long)p, (long)n, off, 0, 0));
+	return FAILS(ROOM, "pwrite", ENOSPC)
+		       ? -1
+		       : answer(raw(SYS_pwrite64, fd, (long)p, (long)n, off, 0, 0));
 }
 
 EXPORT ssize_t pread(int fd, void *p, size_t n, off_t off)
 {
-	return FAILS(CALL, "pread", EIO) ? -1 : answer(raw(SYS_pread64, fd, (long)p, (long)n, off, 0, 0));
+	return FAILS(CALL, "pread", EIO)
+		       ? -1
+		       : answer(raw(SYS_pread64, fd, (long)p, (long)n, off, 0, 0));
 }
 
 EXPORT int openat(int dir, const char *name, int flags, ...)
@@ -371,7 +401,9 @@ EXPORT int openat(int dir, const char *name, int flags, ...)
 	va_start(ap, flags);
 	mode = va_arg(ap, int);
 	va_end(ap);
-	return FAILS(ROOM, "openat", EMFILE) ? -1 : (int)answer(raw(SYS_openat, dir, (long)name, flags, mode, 0, 0));
+	return FAILS(ROOM, "openat", EMFILE)
+		       ? -1
+		       : (int)answer(raw(SYS_openat, dir, (long)name, flags, mode, 0, 0));
 }
 
 EXPORT int open(const char *name, int flags, ...)
@@ -382,7 +414,9 @@ EXPORT int open(const char *name, int flags, ...)
 	va_start(ap, flags);
 	mode = va_arg(ap, int);
 	va_end(ap);
-	return FAILS(ROOM, "open", EMFILE) ? -1 : (int)answer(raw(SYS_openat, AT_FDCWD, (long)name, flags, mode, 0, 0));
+	return FAILS(ROOM, "open", EMFILE)
+		       ? -1
+		       : (int)answer(raw(SYS_openat, AT_FDCWD, (long)name, flags, mode, 0, 0));
 }
 
 /* ---- clocks ---- */
@@ -396,7 +430,8 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *t)
 
 	if (!jump)
 		jump = getenv("FAULT_CLOCK") ? getenv("FAULT_CLOCK") : "";
-	if (r || !*jump || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME))
+	if (r || !*jump ||
+	    (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME))
 		return (int)answer(r);
 	n = atomic_fetch_add(&readings, 1);
 	if (!strcmp(jump, "back"))
@@ -404,8 +439,8 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *t)
 	else if (!strcmp(jump, "ahead"))
 		t->tv_sec += n % 2 ? 30ll * 365 * 86400 : 0;
 	else if (!strcmp(jump, "stuck"))
-		*t = (struct timespec){ 12345, 678 };
+		*t = (struct timespec){12345, 678};
 	else if (!strcmp(jump, "negative"))
-		*t = (struct timespec){ -5, 0 };
+		*t = (struct timespec){-5, 0};
 	return 0;
 }

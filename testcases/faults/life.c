@@ -49,9 +49,11 @@ extern char **environ;
 
 /* The driver's names become pointers of ours. */
 #define DRIVER(X)                                                                                  \
-	X(cuInit) X(cuDeviceGet) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuMemAlloc_v2)    \
-	X(cuMemFree_v2) X(cuStreamCreate) X(cuStreamDestroy_v2) X(cuStreamSynchronize)              \
-	X(cuMemsetD8Async) X(cuMemcpyDtoH_v2) X(cuLaunchHostFunc) X(cuCtxSynchronize)
+	X(cuInit)                                                                                  \
+	X(cuDeviceGet) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuMemAlloc_v2)             \
+		X(cuMemFree_v2) X(cuStreamCreate) X(cuStreamDestroy_v2) X(cuStreamSynchronize)     \
+			X(cuMemsetD8Async) X(cuMemcpyDtoH_v2) X(cuLaunchHostFunc)                  \
+				X(cuCtxSynchronize)
 #define X(name) static __typeof__(&name) p_##name;
 DRIVER(X)
 #undef X
@@ -216,7 +218,7 @@ static void ended_well(pid_t pid, int code)
 	MUST(WIFEXITED(status) && WEXITSTATUS(status) == code);
 }
 
-static char *const no_op[] = { (char *)"true", NULL };
+static char *const no_op[] = {(char *)"true", NULL};
 
 static void *forking(void *arg)
 {
@@ -283,7 +285,7 @@ static int daemon_(void)
 
 static void *becomes(void *arg)
 {
-	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"echo became; exit 4", NULL };
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"echo became; exit 4", NULL};
 
 	(void)arg;
 	execv("/bin/sh", argv);
@@ -408,8 +410,8 @@ static void tick(int sig)
 
 static void timer(int which, int sig, void (*fn)(int), int flags, long usec)
 {
-	struct itimerval t = { { 0, usec }, { 0, usec } };
-	struct sigaction sa = { .sa_handler = fn, .sa_flags = flags };
+	struct itimerval t = {{0, usec}, {0, usec}};
+	struct sigaction sa = {.sa_handler = fn, .sa_flags = flags};
 
 	sigaction(sig, &sa, NULL);
 	MUST(!setitimer(which, &t, NULL));
@@ -417,7 +419,7 @@ static void timer(int which, int sig, void (*fn)(int), int flags, long usec)
 
 static void timer_off(int which)
 {
-	struct itimerval none = { 0 };
+	struct itimerval none = {0};
 
 	setitimer(which, &none, NULL);
 }
@@ -425,7 +427,7 @@ static void timer_off(int which)
 static int profiled(void)
 {
 	static char stack[8192]; /* MINSIGSTKSZ and what the CPU's registers take */
-	stack_t own = { .ss_sp = stack, .ss_size = sizeof stack };
+	stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
 
 	MUST(!sigaltstack(&own, NULL));
 	timer(ITIMER_PROF, SIGPROF, tick, SA_ONSTACK | SA_RESTART, 300);
@@ -462,7 +464,7 @@ static void mend(int sig, siginfo_t *info, void *context)
 /* a handler of its own for faults that it provokes, also in memory that it hands to the driver */
 static int mends(void)
 {
-	struct sigaction sa = { .sa_sigaction = mend, .sa_flags = SA_SIGINFO };
+	struct sigaction sa = {.sa_sigaction = mend, .sa_flags = SA_SIGINFO};
 
 	sigaction(SIGSEGV, &sa, NULL);
 	start();
@@ -592,15 +594,24 @@ static int jailed(void)
 /* a filter that refuses what such filters refuse */
 static int filtered(void)
 {
-#define REFUSE(n) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, n, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+#define REFUSE(n)                                                                                  \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, n, 0, 1),                                              \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 	struct sock_filter f[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		REFUSE(SYS_process_vm_readv), REFUSE(SYS_openat), REFUSE(SYS_fallocate), REFUSE(SYS_prlimit64),
-		REFUSE(SYS_kill), REFUSE(SYS_tgkill), REFUSE(SYS_clone), REFUSE(SYS_execve), REFUSE(SYS_prctl),
+		REFUSE(SYS_process_vm_readv),
+		REFUSE(SYS_openat),
+		REFUSE(SYS_fallocate),
+		REFUSE(SYS_prlimit64),
+		REFUSE(SYS_kill),
+		REFUSE(SYS_tgkill),
+		REFUSE(SYS_clone),
+		REFUSE(SYS_execve),
+		REFUSE(SYS_prctl),
 		REFUSE(SYS_madvise),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog p = { sizeof f / sizeof *f, f };
+	struct sock_fprog p = {sizeof f / sizeof *f, f};
 
 	start();
 	MUST(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
@@ -645,6 +656,7 @@ static void resident(void)
 static int serve(void)
 {
 	int n = atoi(getenv("MANY"));
+	uint64_t (*clock_ns)(void);
 	CUdeviceptr d;
 
 	start();
@@ -659,6 +671,9 @@ static int serve(void)
 			resident();
 	}
 	resident();
+	clock_ns = (uint64_t(*)(void))dlsym(driver, "sim_clock_ns");
+	if (clock_ns)
+		dprintf(2, "hours %lu\n", (unsigned long)(clock_ns() / 3600000000000ull));
 	work();
 	line("served\n");
 	return 0;
@@ -670,15 +685,34 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(void);
 	} modes[] = {
-		{ "plain", plain }, { "many", many }, { "serve", serve },
-		{ "threads", threads }, { "crowd", crowd }, { "small_stacks", small_stacks },
-		{ "forks", forks }, { "daemon", daemon_ }, { "exec_thread", exec_thread },
-		{ "exit_hostfn", exit_hostfn }, { "exit_atexit", exit_atexit }, { "exit_twice", exit_twice },
-		{ "_exit", underscore }, { "quick_exit", quick }, { "abort", aborts }, { "trap", trap },
-		{ "main_ends", main_ends }, { "unloads", unloads },
-		{ "profiled", profiled }, { "alarms", alarms }, { "mends", mends }, { "jumps", jumps },
-		{ "closes", closes }, { "few_files", few_files }, { "no_memory", no_memory }, { "no_room", no_room },
-		{ "jailed", jailed }, { "filtered", filtered },
+		{"plain", plain},
+		{"many", many},
+		{"serve", serve},
+		{"threads", threads},
+		{"crowd", crowd},
+		{"small_stacks", small_stacks},
+		{"forks", forks},
+		{"daemon", daemon_},
+		{"exec_thread", exec_thread},
+		{"exit_hostfn", exit_hostfn},
+		{"exit_atexit", exit_atexit},
+		{"exit_twice", exit_twice},
+		{"_exit", underscore},
+		{"quick_exit", quick},
+		{"abort", aborts},
+		{"trap", trap},
+		{"main_ends", main_ends},
+		{"unloads", unloads},
+		{"profiled", profiled},
+		{"alarms", alarms},
+		{"mends", mends},
+		{"jumps", jumps},
+		{"closes", closes},
+		{"few_files", few_files},
+		{"no_memory", no_memory},
+		{"no_room", no_room},
+		{"jailed", jailed},
+		{"filtered", filtered},
 	};
 
 	for (unsigned i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)

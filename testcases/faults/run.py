@@ -467,6 +467,83 @@ def clocks():
                 check(f"clock, {p.name}: {jump}", [f"{b}: {err[-300:]}" for b in bad])
 
 
+# ---- who may preload ----
+
+def privileges():
+    p = Life("plain")
+    if os.getuid():
+        print("# privileges: skipped, not root")
+        return
+    with Place() as place:
+        os.chmod(work, 0o755)
+        os.chmod(place.path, 0o777)
+        for folder in (place.sessions, place.tmp):
+            os.chmod(folder, 0o777)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        reach = subprocess.run([*user, "test", "-x", p.argv[0]], check=False).returncode == 0
+        setuid = f"{place.path}/setuid"
+        shutil.copy(p.argv[0], setuid)
+        os.chown(setuid, 65534, 65534)
+        os.chmod(setuid, 0o4755)
+        ways = [("set-user-ID", [], [setuid, "plain"], "ignores LD_PRELOAD", False)]
+        if reach:
+            able = f"{place.path}/able"
+            shutil.copy(p.argv[0], able)
+            if subprocess.run(["setcap", "cap_net_raw+ep", able], check=False, stderr=subprocess.DEVNULL).returncode == 0:
+                ways.append(("file capabilities", user, [able, "plain"], "ignores LD_PRELOAD", False))
+            ways.append(("another user", user, p.argv, "", True))
+        else:
+            print("# privileges: as another user: skipped, the build is not reachable for it")
+        ways.append(("no new privileges", ["setpriv", "--no-new-privs"], p.argv, "", True))
+        ways.append(("no capabilities", ["capsh", "--drop=all", "--", "-c", 'exec "$0" "$@"'], p.argv, "", True))
+        for name, before, argv, words, whole in ways:
+            report = f"{place.tmp}/r.json"
+            rc, out, err = place.run([*before, krtsan, "run", "--sim", f"--report=json:{report}", "--", *argv], **p.more,
+                                     **({} if whole else p.lib))
+            got = None
+            try:
+                with open(report) as f:
+                    got = json.load(f)
+            except OSError:
+                pass
+            bad = [] if got and got["coverage"]["complete"] == whole and words in err else [f"report {bool(got)}"]
+            # a secure program ignores LD_LIBRARY_PATH as well: it finds no driver
+            bad += [] if not whole or (rc == 66 and out == p.out) else [f"{rc} {out!r}"]
+            bad += [f"left: {f}" for f in os.listdir(place.sessions)]
+            if got:
+                os.unlink(report)
+            check(f"privileges: {name}", [f"{b}: {err[-300:]}" for b in bad])
+
+
+# ---- a hundred hours of the simulated driver's clock ----
+
+def hours():
+    few, many = ("20000", "400000") if long else ("4000", "24000")
+    grown = {}
+    for n in (few, many):
+        with Place() as place:
+            step = 100 * 3600 * 10**9 // (6 * int(n))  # six calls a round
+            argv = [krtsan, "run", "--sim", f"--sim-submit-ns={step}", f"--report=json:{place.report}", "--verify=0", "--",
+                    f"{build}/faults/life", "serve"]
+            env = {**place.env, "MANY": n, "RACE": "1"}
+            child = subprocess.Popen(argv, env=env, cwd=place.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            out, err = child.stdout.read(), child.stderr.read().decode()
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = status
+            got = place.read()
+            own = [int(line.split()[1]) for line in err.splitlines() if line.startswith("resident ")]
+            bad = [] if os.waitstatus_to_exitcode(status) == 66 and out == b"served\n" else [f"{status} {out!r} {err[-300:]}"]
+            if not got or not got[0] or {f[0] for f in got[1]} != {"KRT-RACE-WAW"}:
+                bad.append(f"{got}")
+            if not any(line.startswith("hours ") and int(line.split()[1]) >= 100 for line in err.splitlines()):
+                bad.append(f"no hundred hours: {err[-300:]}")
+            if len(own) != 2 or own[1] - own[0] > 4096:
+                bad.append(f"the program grows: {own} KiB")
+            grown[n] = used.ru_maxrss
+            check(f"hours: a hundred, {n} rounds", bad + place.left())
+    check("hours: the front end does not grow", [] if grown[many] - grown[few] < 16384 else [f"{grown} KiB"])
+
+
 def planted():
     """Harm is seen: here a fault of the driver's own, which changes what the program puts out."""
     p = Program("testcases/clean/warm_up_then_graph")
@@ -476,7 +553,7 @@ def planted():
 
 
 PARTS = {"planted": planted, "library": library_calls, "analyzer": analyzer, "lives": lives, "kills": kills, "disks": disks,
-         "clocks": clocks}
+         "clocks": clocks, "privileges": privileges, "hours": hours}
 
 try:
     for name, part in PARTS.items():
