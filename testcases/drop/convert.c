@@ -329,6 +329,39 @@ static void copy_2d(struct op *o, const struct krt_call *c)
 		   m.WidthInBytes, m.srcPitch, m.Height);
 }
 
+static void box(struct op *o, bool write, uint64_t addr, const CUDA_MEMCPY3D *m, uint64_t pitch,
+		uint64_t height)
+{
+	unsigned r = new_range(o, write);
+
+	for (uint64_t z = 0; z < m->Depth && !w.c->lacks[0]; z++)
+		for (uint64_t y = 0; y < m->Height && !w.c->lacks[0]; y++)
+			piece(o, r, addr + (z * height + y) * pitch, m->WidthInBytes);
+}
+
+static void copy_3d(struct op *o, const struct krt_call *c)
+{
+	CUDA_MEMCPY3D m;
+
+	if (!krt_has(c, KRT_ROLE_IN_COPY3D) || c->copy.len < sizeof(m)) {
+		lacks("old forms of 3D copies");
+		return;
+	}
+	memcpy(&m, c->copy.data, sizeof(m));
+	if (m.srcMemoryType == CU_MEMORYTYPE_ARRAY || m.dstMemoryType == CU_MEMORYTYPE_ARRAY) {
+		lacks("arrays");
+		return;
+	}
+	box(o, true,
+	    (m.dstMemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)m.dstHost : m.dstDevice) +
+		    (m.dstZ * m.dstHeight + m.dstY) * m.dstPitch + m.dstXInBytes,
+	    &m, m.dstPitch, m.dstHeight);
+	box(o, false,
+	    (m.srcMemoryType == CU_MEMORYTYPE_HOST ? (uint64_t)m.srcHost : m.srcDevice) +
+		    (m.srcZ * m.srcHeight + m.srcY) * m.srcPitch + m.srcXInBytes,
+	    &m, m.srcPitch, m.srcHeight);
+}
+
 static void batch(struct op *o, const struct krt_call *c)
 {
 	uint32_t order;
@@ -370,19 +403,22 @@ static void kernel_row(struct op *o, unsigned r, const struct touched *x, uint64
 
 static void kernel(struct op *o, uint64_t ticket)
 {
+	for (size_t i = 0; i < w.t->nwaits; i++)
+		w.c->vague[w.c->p.n] |= w.t->waits[i] == ticket;
 	for (size_t i = 0; i < w.t->ntouched; i++) {
 		const struct touched *x = &w.t->touched[i];
 		unsigned r;
 
 		if (x->launch != ticket)
 			continue;
-		if (x->kind == KRT_ACC_ATOMIC)
-			lacks("atomics");
 		if (x->array)
 			lacks("arrays");
-		if (buffer_at(x->addr) == OWN)
-			lacks("kernels' use of variables that nobody asked for, or of plain "
-			      "memory");
+		if (x->kind == KRT_ACC_ATOMIC) /* they do not meet each other */
+			w.c->vague[w.c->p.n] = true;
+		if (buffer_at(x->addr) == OWN) { /* a variable that nobody has asked for yet */
+			w.c->vague[w.c->p.n] = true;
+			continue;
+		}
 		r = new_range(o, x->kind == KRT_ACC_WRITE);
 		for (uint64_t row = 0; row < x->rows && !w.c->lacks[0]; row++)
 			kernel_row(o, r, x, x->addr + row * x->pitch);
@@ -432,6 +468,13 @@ static void one_call(struct op *o, const struct krt_call *c)
 	case KRT_OP_COPY_2D:
 		o->what = async ? OP_COPY : OP_COPY_SYNC;
 		copy_2d(o, c);
+		break;
+	case KRT_OP_COPY_3D:
+		o->what = async ? OP_COPY : OP_COPY_SYNC;
+		copy_3d(o, c);
+		break;
+	case KRT_OP_PREFETCH: /* in order, and touches nothing */
+		o->what = OP_KERNEL;
 		break;
 	case KRT_OP_COPY_PEER:
 		o->what = async ? OP_COPY : OP_COPY_PEER;
@@ -526,7 +569,9 @@ static void one_call(struct op *o, const struct krt_call *c)
 		new_buffer(o, POOL, c->out_addr, c->bytes);
 		break;
 	case KRT_OP_MODULE_GLOBAL:
-		if (buffer_at(c->out_addr) == OWN)
+		if (!c->out_size)
+			lacks("variables whose size nobody asked for");
+		else if (buffer_at(c->out_addr) == OWN)
 			new_buffer(o, DEVICE, c->out_addr, c->out_size);
 		break;
 	case KRT_OP_FREE:
@@ -583,6 +628,9 @@ static void one_call(struct op *o, const struct krt_call *c)
 		o->exec = exec_of(c->exec);
 		break;
 	case KRT_OP_CAPTURE_MODE:
+	case KRT_OP_POOL_CREATE:
+	case KRT_OP_POOL_DESTROY:
+	case KRT_OP_POOL_ACCESS:
 	case KRT_OP_NONE:
 	case KRT_OP_INIT:
 	case KRT_OP_CTX_CURRENT:
@@ -639,9 +687,8 @@ static void call_record(long number, const struct record *x)
 		lacks("damaged records");
 		return;
 	}
-	if (call.op == KRT_OP_LIBRARY_CALL)
-		lacks("calls of libraries");
-	if (!(call.ok || call.not_ready) || call.op == KRT_OP_NONE)
+	if (!(call.ok || call.not_ready) || call.op == KRT_OP_NONE ||
+	    call.op == KRT_OP_LIBRARY_CALL)
 		return;
 	if (c->p.n == OPS) {
 		lacks("more operations");
@@ -803,6 +850,21 @@ static void check_graphs(const struct program *p)
 	}
 }
 
+/* A launch has all that the nodes of some graph have. */
+static void vague_launches(struct converted *c)
+{
+	static struct graphs g;
+	bool any = false;
+
+	graphs_begin(&g);
+	for (unsigned i = 0; i < c->p.n; i++) {
+		any |= c->vague[i] && graphs_capture(&g, &c->p.op[i]) >= 0;
+		graphs_step(&g, &c->p, i);
+	}
+	for (unsigned i = 0; any && i < c->p.n; i++)
+		c->vague[i] |= c->p.op[i].what == OP_GRAPH_LAUNCH;
+}
+
 void convert(struct converted *c, const struct trace *t)
 {
 	memset(c, 0, sizeof(*c));
@@ -810,8 +872,8 @@ void convert(struct converted *c, const struct trace *t)
 	memset(stream_slot, 0, sizeof(stream_slot));
 	w.c = c;
 	w.t = t;
-	if (t->waits)
-		lacks("kernels that wait for others");
+	if (t->awaits)
+		lacks("kernels that wait for a value");
 	stream_slot[LEGACY_SLOT].kind = LEGACY;
 	stream_slot[THREAD_SLOT].kind = PER_THREAD;
 	for (size_t i = 0; i < t->n && !c->lacks[0]; i++) {
@@ -838,6 +900,8 @@ void convert(struct converted *c, const struct trace *t)
 		check_ends();
 	if (!c->lacks[0])
 		check_graphs(&c->p);
+	if (!c->lacks[0])
+		vague_launches(c);
 }
 
 /* --- for the judge ---------------------------------------------------------------------- */
@@ -857,6 +921,16 @@ uint64_t bytes_of(const struct op *o, const struct range *r)
 {
 	(void)o;
 	return r->bytes;
+}
+
+void leave_vague_out(struct verdict *v, const struct converted *c)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < v->n; i++)
+		if (!c->vague[v->pair[i].cur] && !c->vague[v->pair[i].prev])
+			v->pair[n++] = v->pair[i];
+	v->n = n;
 }
 
 /* --- findings ---------------------------------------------------------------------------- */
@@ -958,6 +1032,8 @@ void take_findings(struct trial *t, const struct converted *c, const struct krt_
 			snprintf(t->why, sizeof(t->why), "of no operation: %s", f->message);
 			return;
 		}
+		if (c->vague[x->cur] || c->vague[x->prev])
+			continue;
 		x->in_view[DOC] = true;
 		x->in_view[OBS] = f->view == KRT_BOTH_VIEWS;
 		if (x->rule == KRT_RULE_REUSE_RACE)

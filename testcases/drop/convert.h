@@ -13,6 +13,7 @@ struct converted {
 	long record[OPS];     /* number of the record that an operation is of */
 	uint64_t ticket[OPS]; /* of its call */
 	bool drops[OPS]; /* a wait, a sync or a record, or a query that came too late to wait */
+	bool vague[OPS]; /* the judge does not know all that it does: it is not compared */
 	unsigned number[OPS]; /* of the waits, syncs and records, for the simulator's sim_drop */
 	/* with a call less it would go on as it did, and the CPU looks at nothing without saying so
 	 */
@@ -21,6 +22,8 @@ struct converted {
 };
 
 void convert(struct converted *c, const struct trace *t);
+/* Leaves what is not compared out of the judge's verdict. */
+void leave_vague_out(struct verdict *v, const struct converted *c);
 /* The findings that the judge knows, in its terms; t->why: one makes no sense. */
 void take_findings(struct trial *trial, const struct converted *c, const struct krt_report *r);
 

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 static struct {
-	unsigned long programs, lacking, dropped, found, passed, failed;
+	unsigned long programs, lacking, dropped, found, vague, operations, passed, failed;
 } sum;
 static bool verbose;
 static FILE *verdicts;
@@ -92,6 +92,7 @@ static bool one(const char *name, struct trace *t, struct converted *c, int with
 	if (without >= 0)
 		c->p.left_out[without] = true;
 	judge(&c->p, &trial.verdict, FAULT_NONE);
+	leave_vague_out(&trial.verdict, c);
 	if (!whole)
 		r = trace_report(t, c->record[without]);
 	take_findings(&trial, c, whole ? whole : r);
@@ -122,6 +123,7 @@ static void try_wrong_judges(struct converted *c, const struct krt_report *whole
 			continue;
 		trial.why[0] = 0;
 		judge(&c->p, &trial.verdict, (enum fault)f);
+		leave_vague_out(&trial.verdict, c);
 		take_findings(&trial, c, whole);
 		seen[f] = !same(&trial, &c->p);
 	}
@@ -145,6 +147,9 @@ static void program(const char *name, const char *options, const char *dir)
 		printf("# %s: not judged: %s\n", name, why);
 		sum.lacking++;
 	} else {
+		for (unsigned i = 0; i < c.p.n; i++)
+			sum.vague += c.vague[i];
+		sum.operations += c.p.n;
 		ok = one(name, &t, &c, -1, whole);
 		try_wrong_judges(&c, whole);
 		for (unsigned i = 0; i < c.p.n; i++)
@@ -187,6 +192,10 @@ int main(int argc, char **argv)
 		printf("not ok: a wrong judge says the same of all programs\n");
 		sum.failed++;
 	}
+	printf("%lu of %lu operations are not compared: kernels that wait for others, are atomic "
+	       "or use "
+	       "variables\n",
+	       sum.vague, sum.operations);
 	printf("%lu programs, %lu not judged; %lu times without a call, %lu of them with "
 	       "findings\n",
 	       sum.programs, sum.lacking, sum.dropped, sum.found);

@@ -94,7 +94,11 @@ static void on_told(void *user, struct krt_engine *e, const struct krt_kernel_pa
 	struct trace *t = user;
 
 	(void)p, (void)tier;
-	t->waits |= e->call && (ask->waits || ask->flags & (KRT_FLOW_SPINS | KRT_FLOW_LOCKS));
+	t->awaits |= ask->waits;
+	if (!e->call || !(ask->waits || ask->flags & (KRT_FLOW_SPINS | KRT_FLOW_LOCKS)))
+		return;
+	t->waits = grow(t->waits, t->nwaits, &t->waits_cap, sizeof(*t->waits));
+	t->waits[t->nwaits++] = e->call->rec->t0;
 }
 
 /* --- the whole ----------------------------------------------------------------------- */
@@ -144,6 +148,7 @@ void trace_close(struct trace *t)
 		free((void *)t->record[i].rec);
 	free(t->record);
 	free(t->touched);
+	free(t->waits);
 	if (t->cfg.images)
 		krt_image_store_free(t->cfg.images);
 	if (t->cfg.kernels)

@@ -30,7 +30,9 @@ struct trace {
 	struct krt_engine_config cfg;
 	struct touched *touched;
 	size_t ntouched, touched_cap;
-	bool waits; /* a kernel may wait for another one */
+	uint64_t *waits; /* tickets of kernels that may wait for others */
+	size_t nwaits, waits_cap;
+	bool awaits; /* a kernel does nothing else: what comes behind it is in an order */
 };
 
 /* options: KRTSAN_OPTIONS of the run.  False: why tells. */
