@@ -218,7 +218,7 @@ $(O)/schedules/schedules: $(wildcard testcases/schedules/*.[ch] testcases/oracle
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -o $@ $(filter %.c %.a,$^) $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1 \
 		-Wl,-rpath,'$$ORIGIN/../sim' -l:libstdc++.a -pthread
 schedules: $(O)/schedules/schedules
-	$(Q)$< $(or $(N),2000) $(or $(SEED),1) $(FEATURES)
+	$(Q)$< $(or $(N),4000) $(or $(SEED),1) $(FEATURES)
 
 # --- clean programs without one of their waits: the engine against the judge ----------
 ORACLE_JUDGE := $(filter-out $(addprefix testcases/oracle/,main.c generate.c text.c) $(wildcard testcases/oracle/feed*.c),$(ORACLE_SRC))

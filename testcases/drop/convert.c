@@ -1022,8 +1022,8 @@ void take_findings(struct trial *t, const struct converted *c, const struct krt_
 		struct told *x = &t->told[t->n];
 		uint64_t lo = f->current.range_base, hi = lo + f->current.range_len, at;
 
-		if ((!is_judged((int)f->rule) && f->rule != KRT_RULE_REUSE_RACE) ||
-		    f->confidence != KRT_CERTAIN)
+		if (!is_judged((int)f->rule) || f->confidence != KRT_CERTAIN ||
+		    (is_aside((int)f->rule) && f->rule != KRT_RULE_REUSE_RACE))
 			continue;
 		*x = (struct told){.rule = (int)f->rule,
 				   .cur = op_of(c, f->current.sequence),

@@ -44,7 +44,7 @@ static bool is_alone(int rule)
 }
 
 /* Rules that recorded programs, and those with graphs, are not held to. */
-static bool is_aside(int rule)
+bool is_aside(int rule)
 {
 	return is_event(rule) || is_alone(rule) || rule == KRT_RULE_UNFINISHED ||
 	       rule == KRT_RULE_REUSE_RACE;

@@ -28,6 +28,7 @@ bool is_host(int rule);
 bool is_free(int rule);
 bool is_of_graphs(int rule);
 bool is_judged(int rule); /* the judge knows it */
+bool is_aside(int rule);  /* but recorded programs are not held to it */
 
 /* Its findings go to t->told; t->why, unless empty: one of them makes no sense. */
 void ask_engine(struct trial *t, const struct program *p);
