@@ -47,6 +47,11 @@ static bool is_rows(const struct op *o)
 	return o->what == OP_COPY_ROWS || o->what == OP_COPY_ROWS_SYNC;
 }
 
+unsigned device_of(unsigned ctx)
+{
+	return ctx;
+}
+
 uint64_t bytes_of(const struct op *o, const struct range *r)
 {
 	return is_rows(o) ? (uint64_t)r->n * o->rows * o->slices * CELL : r->n * CELL;

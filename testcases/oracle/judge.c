@@ -128,6 +128,14 @@ static bool on_host(enum memory m)
 	return m == PINNED || m == PAGEABLE;
 }
 
+/* Calls that were seen to wait for the device of a context. */
+void host_after_device(struct court *c, int ctx)
+{
+	for (unsigned x = 0; x < CONTEXTS; x++)
+		if (device_of(x) == device_of((unsigned)ctx))
+			host_after_all(c, (int)x, -1, false, IN_OBS);
+}
+
 /* --- races --------------------------------------------------------------------- */
 
 struct pair *pair_of(struct court *c, int rule, int cur, int prev, uint8_t buffer)
@@ -418,19 +426,30 @@ static void batch(struct court *c, int op)
 		host_after(c, call, IN_DOC);
 }
 
+static bool is_one_of(unsigned device, const unsigned *list, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (list[i] == device)
+			return true;
+	return false;
+}
+
 /* Seen to be in order with all work of the three devices. */
 static void copy_peer(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
-	int ctx[3] = {o->ctx, o->event % CONTEXTS, o->event2 % CONTEXTS},
-	    n = enqueue(c, o, LEGACY_SLOT);
+	unsigned device[3] = {device_of(o->ctx), device_of(o->event % CONTEXTS),
+			      device_of(o->event2 % CONTEXTS)};
+	int n = enqueue(c, o, LEGACY_SLOT);
 
-	for (int i = 0; i < 3; i++)
-		all_earlier(c, ctx[i], n, IN_OBS);
+	for (unsigned x = 0; x < CONTEXTS; x++)
+		if (is_one_of(device_of(x), device, 3))
+			all_earlier(c, (int)x, n, IN_OBS);
 	use(c, op, n, &o->range[1]);
 	use(c, op, n, &o->range[0]);
-	for (int i = 0; i < 3; i++)
-		all_later(c, ctx[i], n, IN_OBS);
+	for (unsigned x = 0; x < CONTEXTS; x++)
+		if (is_one_of(device_of(x), device, 3))
+			all_later(c, (int)x, n, IN_OBS);
 	if (sync_memops(c, o, o->range[0].buffer) || sync_memops(c, o, o->range[1].buffer))
 		host_after(c, n, IN_DOC);
 }
@@ -480,7 +499,7 @@ static void free_sync(struct court *c, int op)
 
 	/* seen to wait for the device, but never for memory of a pool */
 	if (buffer_slot[b].kind != POOL && buffer_slot[b].kind != MAPPED)
-		host_after_all(c, c->owner[b], -1, false, IN_OBS); /* one context a device */
+		host_after_device(c, c->owner[b]);
 	end_of(c, op, c->host, b);
 }
 
@@ -634,8 +653,8 @@ static void run(struct court *c, int op)
 		if (*rec >= 0)
 			all_later(c, o->ctx, *rec, IN_DOC);
 		break;
-	case OP_MODULE_LOAD: /* seen to wait for the device */
-		host_after_all(c, o->ctx, -1, false, IN_OBS);
+	case OP_MODULE_LOAD:
+		host_after_device(c, o->ctx);
 		break;
 	case OP_RECORD:
 		if (o->refused) {

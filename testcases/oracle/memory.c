@@ -107,8 +107,8 @@ void memory_op(struct court *c, int op)
 		c->owner[b] = o->ctx;
 		c->memops[b] = false;
 		break;
-	case OP_UNREGISTER: /* seen to wait for the device */
-		host_after_all(c, c->owner[b], -1, false, IN_OBS);
+	case OP_UNREGISTER:
+		host_after_device(c, c->owner[b]);
 		host_memory_ends(c, op, b);
 		c->registered[b] = c->memops[b] = false;
 		break;

@@ -202,6 +202,8 @@ static inline bool is_beyond(const struct op *o, const struct range *r)
 	return false;
 }
 #endif
+/* Number of the device that a context is of. */
+unsigned device_of(unsigned ctx);
 void program_random(struct program *p, uint64_t seed, unsigned features);
 /* Which name of the driver's a copy goes by: a number in the list. */
 unsigned copy_form(const struct op *o);
