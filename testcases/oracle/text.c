@@ -65,7 +65,7 @@ static bool read_range(struct op *o, const char *word)
 		if (strlen(buffer_slot[b].name) != n || strncmp(word, buffer_slot[b].name, n))
 			continue;
 		if (sscanf(word + n, ":%u+%u%c", &from, &cells, &w) < 2 || !cells ||
-		    from + cells > CELLS)
+		    from + cells > 2 * CELLS) /* beyond the end too */
 			return false;
 		o->range[o->nranges++] = (struct range){
 			.buffer = (uint8_t)b,
