@@ -96,13 +96,13 @@ struct court {
 		uint8_t flag, condition, value;
 		int stream, node;
 		bool over;
-	} waiting[OPS];
+	} waiting[2 * OPS];
 	struct release_of {
 		uint8_t flag, value;
 		bool ordered;
 		int node;
 		bool external;
-	} written[OPS];
+	} written[2 * OPS];
 	unsigned mapped[BUFFERS]; /* first access through the present mapping */
 	struct record_of {
 		int op, stream; /* -1: none, of the whole context */

@@ -17,7 +17,7 @@ static struct pair *tell(struct court *c, int rule, int op, int prev)
 
 static void failed(struct court *c, int op, struct record_of *r)
 {
-	if (r->failed >= 0)
+	if (r->failed >= 0 && c->fault != FAULT_FAILED)
 		tell(c, KRT_RULE_EVENT_FAILED, op, r->failed);
 	r->failed = -1;
 }

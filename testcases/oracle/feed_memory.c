@@ -65,16 +65,20 @@ static void feed_value(struct world *w, const struct op *o, uint64_t s)
 {
 	bool write = o->what == OP_VALUE_WRITE;
 	uint64_t addr = FLAGS + 64 * o->event;
-	CUstreamBatchMemOpParams m = {0};
+	CUstreamBatchMemOpParams m[2] = {0};
 
 	if (o->form & 2) {
-		m.writeValue.operation =
-			write ? CU_STREAM_MEM_OP_WRITE_VALUE_32 : CU_STREAM_MEM_OP_WAIT_VALUE_32;
-		m.writeValue.address = addr;
-		m.writeValue.value = o->value;
-		m.writeValue.flags = o->order;
-		call_begin(w, KRT_API_cuStreamBatchMemOp_v2, A(s), A(1), A(0), A(0));
-		call_blob(w, 2, KRT_BLOB_BYTES, &m, sizeof(m));
+		unsigned n = o->form == 3 ? 2 : 1;
+
+		for (unsigned i = 0; i < n; i++) {
+			m[i].writeValue.operation = write ? CU_STREAM_MEM_OP_WRITE_VALUE_32
+							  : CU_STREAM_MEM_OP_WAIT_VALUE_32;
+			m[i].writeValue.address = FLAGS + 64 * (i ? o->event2 : o->event);
+			m[i].writeValue.value = o->value;
+			m[i].writeValue.flags = o->order;
+		}
+		call_begin(w, KRT_API_cuStreamBatchMemOp_v2, A(s), A(n), A(0), A(0));
+		call_blob(w, 2, KRT_BLOB_BYTES, m, n * sizeof(*m));
 	} else if (o->form & 1) {
 		call_begin(w,
 			   write ? KRT_API_cuStreamWriteValue64_v2 : KRT_API_cuStreamWaitValue64_v2,
@@ -267,6 +271,9 @@ void feed_memory(struct world *w, const struct op *o, uint64_t s)
 	case OP_POOL_DESTROY:
 		pool_destroy(w, BLOCKS_OF(o->event));
 		make_pool(w, o->event);
+		break;
+	case OP_POOL_REUSE:
+		call(w, cuMemPoolSetAttribute);
 		break;
 	case OP_VALUE_WRITE:
 	case OP_VALUE_WAIT:

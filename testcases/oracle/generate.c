@@ -216,6 +216,7 @@ static enum operation pick_what(const struct program *p)
 		{OP_BLOCK_USE, 2, F_BLOCKS},
 		{OP_BLOCK_RESIZE, 3, F_BLOCKS},
 		{OP_POOL_DESTROY, 1, F_BLOCKS},
+		{OP_POOL_REUSE, 1, F_POOLS},
 		{OP_VALUE_WRITE, 14, F_VALUES},
 		{OP_VALUE_WAIT, 14, F_VALUES},
 	};
@@ -693,6 +694,9 @@ static bool print_memory_op(const struct op *o, const char *s, FILE *out)
 		break;
 	case OP_POOL_DESTROY:
 		fprintf(out, "pool_destroy(&w, BLOCKS_OF(%u));", o->event);
+		break;
+	case OP_POOL_REUSE:
+		fputs("call(&w, cuMemPoolSetAttribute);", out);
 		break;
 	case OP_VALUE_WRITE:
 	case OP_VALUE_WAIT:

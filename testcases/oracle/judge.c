@@ -764,6 +764,7 @@ static void run(struct court *c, int op)
 	case OP_PEER_ACCESS:
 	case OP_MEMOPS:
 	case OP_CTX_MEMOPS:
+	case OP_POOL_REUSE:
 		memory_op(c, op);
 		break;
 	case OP_BLOCK_ALLOC:

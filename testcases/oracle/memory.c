@@ -8,7 +8,7 @@
 
 enum memory kind_of(const struct court *c, unsigned b)
 {
-	return c->registered[b] ? PINNED : buffer_slot[b].kind;
+	return c->registered[b] && c->fault != FAULT_REGISTERED ? PINNED : buffer_slot[b].kind;
 }
 
 unsigned home_of(unsigned b)
@@ -31,7 +31,7 @@ static bool may_use(const struct court *c, unsigned device, unsigned b)
 	case POOL:
 	case DEVICE:
 		return c->owner[b] == (int)device || c->may[b] >> device & 1 ||
-		       c->peers[device] >> c->owner[b] & 1;
+		       (c->peers[device] >> c->owner[b] & 1 && c->fault != FAULT_PEERS);
 	case PINNED:
 	case MANAGED:
 	case PAGEABLE:
@@ -59,7 +59,8 @@ void check_bounds(struct court *c, int op)
 	const struct op *o = &c->p->op[op];
 
 	for (unsigned i = 0; i < o->nranges; i++)
-		if (c->free_op[o->range[i].buffer] < 0 && is_beyond(o, &o->range[i]))
+		if (c->free_op[o->range[i].buffer] < 0 && c->fault != FAULT_BOUNDS &&
+		    is_beyond(o, &o->range[i]))
 			alone(c, KRT_RULE_COPY_BOUNDS, op, o->range[i].buffer);
 }
 
@@ -133,6 +134,7 @@ void memory_op(struct court *c, int op)
 	case OP_CTX_MEMOPS:
 		c->ctx_memops[o->ctx] = o->ready;
 		break;
+	case OP_POOL_REUSE: /* the driver puts its own reuse in order */
 	default:
 		break;
 	}

@@ -86,7 +86,7 @@ enum view { DOC, OBS, VIEWS };
 	X(COPY_ROWS) X(COPY_ROWS_SYNC) X(REGISTER) X(UNREGISTER) X(HEAP_FREE)            \
 	X(MAP_ACCESS) X(POOL_ACCESS) X(PEER_ACCESS) X(MEMOPS) X(CTX_MEMOPS)        \
 	X(BLOCK_ALLOC) X(BLOCK_FREE) X(BLOCK_USE) X(BLOCK_RESIZE) X(POOL_DESTROY)        \
-	X(VALUE_WRITE) X(VALUE_WAIT)
+	X(VALUE_WRITE) X(VALUE_WAIT) X(POOL_REUSE)
 /* clang-format on */
 /* clang-format off */
 #define COPIES(X)                                                                        \
@@ -239,7 +239,8 @@ struct verdict {
 #define FAULTS(X)                                                                        \
 	X(NONE) X(FIFO) X(LEGACY) X(CALL) X(WAIT) X(RECORD) X(SYNC) X(OBSERVED)          \
 	X(AT_CALL) X(LIFE) X(STAGED) X(GRAPH_EDGE) X(RELAUNCH) X(STALE)                  \
-	X(MEMOPS) X(ALIAS) X(PITCH) X(OVERWRITTEN) X(OWNER) X(UNSEEN) X(VALUE) X(UNFINISHED)
+	X(MEMOPS) X(ALIAS) X(PITCH) X(OVERWRITTEN) X(OWNER) X(UNSEEN) X(VALUE) X(UNFINISHED)  \
+	X(REGISTERED) X(PEERS) X(BOUNDS) X(FAILED)
 /* clang-format on */
 enum fault {
 #define X(name) FAULT_##name,

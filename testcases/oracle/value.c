@@ -72,10 +72,10 @@ static void goes_on(struct court *c, const struct waiting *w, int write)
 	c->node[n].stream = w->stream;
 }
 
-static void value_write(struct court *c, const struct op *o)
+static void value_write(struct court *c, const struct op *o, uint8_t flag)
 {
 	int n = enqueue(c, o, o->stream), stream = (int)stream_of(c, o);
-	struct release_of r = {o->event, o->value, o->order != 1, n, behind_unseen(c, stream)};
+	struct release_of r = {flag, o->value, o->order != 1, n, behind_unseen(c, stream)};
 
 	c->written[c->nwritten++] = r;
 	for (unsigned i = 0; i < c->nwaiting; i++) {
@@ -95,7 +95,7 @@ static void value_write(struct court *c, const struct op *o)
 	}
 }
 
-static void value_wait(struct court *c, const struct op *o)
+static void value_wait(struct court *c, const struct op *o, uint8_t flag)
 {
 	int stream = (int)stream_of(c, o);
 	int n = enqueue(c, o, o->stream);
@@ -104,7 +104,7 @@ static void value_wait(struct court *c, const struct op *o)
 	for (unsigned i = 0; i < c->nwritten; i++) {
 		const struct release_of *r = &c->written[i];
 
-		if (r->flag != o->event || !satisfies(r->value, o->value, o->order))
+		if (r->flag != flag || !satisfies(r->value, o->value, o->order))
 			continue;
 		met = true;
 		c->external[stream] |= r->external;
@@ -114,8 +114,7 @@ static void value_wait(struct court *c, const struct op *o)
 	if (met)
 		return;
 	c->waits[stream] = true;
-	c->waiting[c->nwaiting++] =
-		(struct waiting){o->event, o->order, o->value, stream, n, false};
+	c->waiting[c->nwaiting++] = (struct waiting){flag, o->order, o->value, stream, n, false};
 }
 
 void value_op(struct court *c, int op)
@@ -127,8 +126,10 @@ void value_op(struct court *c, int op)
 	if (o->what == OP_VALUE_WRITE || o->form & 2) /* a batch may write */
 		word_leaves(c, told);
 
-	if (o->what == OP_VALUE_WRITE)
-		value_write(c, o);
-	else
-		value_wait(c, o);
+	/* a batch of two is of two words, one after the other */
+	for (unsigned i = 0; i < (o->form == 3 ? 2 : 1); i++)
+		if (o->what == OP_VALUE_WRITE)
+			value_write(c, o, i ? o->event2 : o->event);
+		else
+			value_wait(c, o, i ? o->event2 : o->event);
 }
