@@ -719,6 +719,16 @@ bench-order: $(O)/bench/order
 	$(Q)$<
 # --- end of the cost of the ordering module ------------------------------------
 
+# --- rate, memory and growth of the analysis: make bench-offline ---
+.PHONY: bench-offline
+$(O)/bench/offline: testcases/bench/bench_offline.c testcases/unit/rec_build.h testcases/unit/trace_writer.h $(O)/libkrtcore.a
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -Itestcases/unit $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
+bench-offline: $(O)/bench/offline
+	$(Q)$<
+# --- end of the rate of the analysis --------------------------------------------
+
 # --- cost of the analysis of kernels: make bench-flow ---
 .PHONY: bench-flow
 $(O)/bench/flow: testcases/bench/bench_flow.c $(O)/libkrtcore.a
