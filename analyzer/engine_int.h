@@ -169,8 +169,8 @@ struct krt_shared {
 struct krt_insights {
 	struct krt_insight *by_text, *newest, *oldest;
 	size_t bytes; /* of those that are there */
-	struct krt_flow_range *range; /* of the launch in hand */
-	uint32_t n, cap;
+	struct krt_flow_range *range, *moved; /* of the launch in hand */
+	uint32_t n, cap, moved_cap;
 	uint8_t *params; /* of the launch in hand, as its PTX lays them out */
 	uint32_t params_cap;
 };

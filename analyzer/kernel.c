@@ -7,7 +7,7 @@
  * PTX is analysed once per text and kernel name, at the first launch; what is
  * known is kept within a limit, the longest unused goes first.  The ranges of a
  * launch depend on its parameters and size alone and are kept for the next one of
- * the same.  What they lead to is looked up at every launch.
+ * the same; also of the same but for pointers that only say where ranges begin.  What they lead to is looked up at every launch.
  *
  * A slot whose value leads to no memory, alive or freed, is no pointer.
  */
@@ -29,12 +29,14 @@
 
 /* Ranges of one launch. */
 struct eval {
-	uint64_t hash;
-	uint8_t *params; /* those that count, one after the other */
+	uint64_t hash;	 /* of what is fixed */
+	uint8_t *params; /* those that count, one after the other: all; those that are fixed */
 	uint32_t len, n;
 	uint32_t grid[3], block[3];
 	struct krt_flow_range *range;
+	struct krt_flow_reach reach;
 	bool used, good; /* good: parameters were there */
+	bool moves;	 /* pointers that are not fixed may be others */
 };
 
 struct krt_insight {
@@ -185,6 +187,7 @@ void krt_kernels_gone(struct krt_engine *e)
 		krt_heap_free(heap, i, sizeof(*i));
 	}
 	krt_heap_free(heap, e->insights.range, e->insights.cap * sizeof(*e->insights.range));
+	krt_heap_free(heap, e->insights.moved, e->insights.moved_cap * sizeof(*e->insights.moved));
 	krt_heap_free(heap, e->insights.params, e->insights.params_cap);
 }
 
@@ -329,37 +332,83 @@ static uint64_t hash_of(const struct krt_flow_info *info, const struct krt_kerne
 	uint64_t hash = krt_mix_bytes(krt_mix_bytes(0, p->grid, sizeof(p->grid)), p->block,
 				      sizeof(p->block));
 
-	for (uint32_t i = 0; i < info->nused; i++)
-		hash = krt_mix_bytes(hash, p->bytes + info->used[i].at, info->used[i].len);
+	for (uint32_t i = 0; i < info->nfixed; i++)
+		hash = krt_mix_bytes(hash, p->bytes + info->fixed[i].at, info->fixed[i].len);
 	return hash;
 }
 
-static bool same_launch(const struct krt_flow_info *info, const struct krt_kernel_params *p,
-			const struct eval *v)
+static uint32_t span_bytes(const struct krt_flow_span *s, uint32_t n)
 {
-	const uint8_t *own = v->params;
+	uint32_t sum = 0;
 
-	if (memcmp(v->grid, p->grid, sizeof(p->grid)) ||
-	    memcmp(v->block, p->block, sizeof(p->block)))
-		return false;
-	for (uint32_t i = 0; i < info->nused; own += info->used[i++].len)
-		if (memcmp(own, p->bytes + info->used[i].at, info->used[i].len))
+	while (n)
+		sum += s[--n].len;
+	return sum;
+}
+
+/* own: the spans, one after the other. */
+static bool same_spans(const struct krt_flow_span *s, uint32_t n, const uint8_t *own,
+		       const struct krt_kernel_params *p)
+{
+	for (uint32_t i = 0; i < n; own += s[i++].len)
+		if (memcmp(own, p->bytes + s[i].at, s[i].len))
 			return false;
 	return true;
 }
 
-static uint32_t used_bytes(const struct krt_flow_info *info)
+static uint8_t *take_spans(const struct krt_flow_span *s, uint32_t n, uint8_t *own,
+			   const struct krt_kernel_params *p)
 {
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < info->nused; i++)
-		n += info->used[i].len;
-	return n;
+	for (uint32_t i = 0; i < n; own += s[i++].len)
+		memcpy(own, p->bytes + s[i].at, s[i].len);
+	return own;
 }
 
-/* NULL: no memory. */
+static bool same_launch(const struct krt_flow_info *info, const struct krt_kernel_params *p,
+			const struct eval *v, bool moved)
+{
+	uint32_t all = span_bytes(info->used, info->nused);
+
+	if (memcmp(v->grid, p->grid, sizeof(p->grid)) ||
+	    memcmp(v->block, p->block, sizeof(p->block)))
+		return false;
+	return moved ? same_spans(info->fixed, info->nfixed, v->params + all, p)
+		     : same_spans(info->used, info->nused, v->params, p);
+}
+
+/* The ranges of a launch with other pointers, into *out; NULL: no memory. */
+static const struct eval *move(struct krt_engine *e, const struct krt_flow_info *info,
+			       const struct eval *v, const struct krt_kernel_params *p,
+			       struct eval *out)
+{
+	struct krt_insights *all = &e->insights;
+
+	while (all->moved_cap < v->n)
+		if (!krt_heap_grow(&e->heap, &all->moved, &all->moved_cap, all->moved_cap,
+				   sizeof(*all->moved)))
+			return NULL;
+	for (uint32_t i = 0; i < v->n; i++) {
+		struct krt_flow_range *r = &all->moved[i];
+		uint64_t by;
+
+		*r = v->range[i];
+		if (r->slot == KRT_FLOW_NO_SLOT || !info->moves[r->slot])
+			continue;
+		memcpy(&by, p->bytes + info->slots[r->slot].at, 8);
+		by -= r->base;
+		r->base += by;
+		if (!r->whole) {
+			r->lo += by;
+			r->hi += by;
+		}
+	}
+	*out = (struct eval){.range = all->moved, .n = v->n, .used = true, .good = true};
+	return out;
+}
+
+/* room: for an answer that is not kept.  NULL: no memory. */
 static const struct eval *evaluate(struct krt_engine *e, struct krt_insight *i,
-				   const struct krt_kernel_params *p)
+				   const struct krt_kernel_params *p, struct eval *room)
 {
 	static const struct eval missing; /* not good */
 	const struct krt_flow_info *info = krt_flow_info(i->flow);
@@ -368,33 +417,37 @@ static const struct eval *evaluate(struct krt_engine *e, struct krt_insight *i,
 	struct eval *v;
 	uint64_t hash;
 	size_t bytes;
-	uint8_t *own;
 
 	if (p->len < info->param_bytes)
 		return &missing;
 	hash = hash_of(info, p);
 	for (unsigned k = 0; k < EVALS; k++) {
 		v = &i->eval[k];
-		if (v->used && v->hash == hash && same_launch(info, p, v))
+		if (!v->used || v->hash != hash)
+			continue;
+		if (same_launch(info, p, v, false))
 			return v;
+		if (v->moves && same_launch(info, p, v, true) &&
+		    krt_flow_may_move(i->flow, &l, &v->reach))
+			return move(e, info, v, p, room);
 	}
 	v = &i->eval[i->next++ % EVALS];
 	eval_drop(e, i, v);
-	bytes = used_bytes(info);
-	v->params = own = krt_heap_alloc(&e->heap, bytes + 1);
+	bytes = span_bytes(info->used, info->nused) + span_bytes(info->fixed, info->nfixed);
+	v->params = krt_heap_alloc(&e->heap, bytes + 1);
 	if (!v->params)
 		return NULL;
 	v->used = true;
 	v->hash = hash;
 	v->len = (uint32_t)bytes + 1;
-	for (uint32_t k = 0; k < info->nused; own += info->used[k++].len)
-		memcpy(own, p->bytes + info->used[k].at, info->used[k].len);
+	take_spans(info->fixed, info->nfixed, take_spans(info->used, info->nused, v->params, p), p);
 	memcpy(v->grid, p->grid, sizeof(v->grid));
 	memcpy(v->block, p->block, sizeof(v->block));
 	memcpy(l.grid, p->grid, sizeof(l.grid));
 	memcpy(l.block, p->block, sizeof(l.block));
 	e->insights.n = 0;
 	v->good = krt_flow_eval(i->flow, &l, gather, e);
+	v->moves = v->good && krt_flow_moved(i->flow, &l, &v->reach);
 	if (e->insights.n) {
 		struct krt_flow_range *out =
 			krt_heap_alloc(&e->heap, e->insights.n * sizeof(*out));
@@ -1125,11 +1178,12 @@ static bool by_text(struct telling *t, struct krt_kernel_info *k)
 {
 	const struct krt_flow_info *info = t->info;
 	const struct eval *v = NULL;
+	struct eval moved;
 
 	if (!info)
 		return false;
 	if (t->p->known && t->p->bytes)
-		v = evaluate(t->e, k->insight, &t->laid);
+		v = evaluate(t->e, k->insight, &t->laid, &moved);
 	else if (info->nslots)
 		return false;
 	/* what the kernel itself writes may lie in the tables that it reads: those first */

@@ -85,9 +85,11 @@ struct krt_flow_span {
 };
 
 struct krt_flow_info {
-	uint32_t nslots, nglobals, nloads, nused;
+	uint32_t nslots, nglobals, nloads, nused, nfixed;
 	const struct krt_flow_span
 		*used; /* what ranges depend on, beside grid and block; ascending */
+	const struct krt_flow_span *fixed; /* of that, all but the pointers that move */
+	const bool *moves; /* of slots: see krt_flow_moved() */
 	const struct krt_flow_load *loads;
 	const struct krt_flow_slot *slots;       /* every word that may be used as an address */
 	const struct krt_flow_global *globals;
@@ -152,6 +154,20 @@ typedef void krt_flow_fn(void *user, const struct krt_flow_range *r);
  */
 bool krt_flow_eval(struct krt_kernel_flow *f, const struct krt_flow_launch *l, krt_flow_fn *fn,
 		   void *user);
+
+/*
+ * The ranges of a launch whose parameters are the same but for pointers of slots that
+ * move (info.moves) are those of the last evaluation, of which lo, hi and base are moved
+ * by as much as their slot's pointer: true when that holds for any launch of which
+ * krt_flow_may_move() is true as well, with *reach of that evaluation.
+ */
+struct krt_flow_reach {
+	uint64_t below, above;
+};
+bool krt_flow_moved(const struct krt_kernel_flow *f, const struct krt_flow_launch *l,
+		    struct krt_flow_reach *reach);
+bool krt_flow_may_move(const struct krt_kernel_flow *f, const struct krt_flow_launch *l,
+		       const struct krt_flow_reach *reach);
 
 /* Can these two ranges have a byte in common?  (A whole one can with everything.) */
 bool krt_flow_overlap(const struct krt_flow_range *a, const struct krt_flow_range *b);

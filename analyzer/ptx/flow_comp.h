@@ -76,6 +76,9 @@ struct exact *flow_exact_new(struct comp *c);
 void flow_exact_group(struct exact *x, uint32_t block, const struct xacc *accs, uint32_t n);
 void flow_exact_end(struct exact *x, struct prog *p);
 
+/* flow_move.c: info.moves and info.fixed, by a program that is complete */
+void flow_moves(struct flow *fl, struct prog *p);
+
 /* flow_guard.c */
 struct guards;
 struct guards *flow_guards_new(struct comp *c); /* NULL: nothing is known */

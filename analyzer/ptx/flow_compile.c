@@ -941,5 +941,6 @@ void flow_ranges(struct flow *fl)
 			for (uint32_t q = 0; q < p->groups[i].accs[k].n; q++)
 				p->lead[p->groups[i].accs[k].first + q] = p->groups[i].accs[k].first;
 	keep_used(fl, p);
+	flow_moves(fl, p);
 	fl->k->prog = p;
 }

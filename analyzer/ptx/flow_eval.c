@@ -22,6 +22,7 @@ typedef __int128 wide;
 #define LIMIT	  (INT64_C(1) << 62)
 #define FAKE	  (INT64_C(1) << 59) /* addresses of module variables start here */
 #define FAKE_SIZE (INT64_C(1) << 40)
+#define NEAR	  (INT64_C(1) << 57) /* what moves has so much room on all sides, at least */
 
 static const struct aval top = { .st = V_TOP };
 
@@ -1294,6 +1295,29 @@ bool flow_val_hull(const struct ev *e, const struct aval *v, int64_t *lo, int64_
 	return hull(e, v, lo, hi);
 }
 
+static bool is_top(const struct ev *e, uint32_t slot)
+{
+	return slot != NONE && e->p->val[slot].st == V_TOP;
+}
+
+void flow_val_moves(struct ev *e, const struct pins *p, const struct aval *v)
+{
+	int64_t lo, hi;
+
+	if (v->st == V_BOTTOM)
+		return;
+	if (v->st == V_OK) {
+		e->p->far |= !hull(e, v, &lo, &hi) || lo < -NEAR || hi > NEAR;
+		return;
+	}
+	/* Given up for another reason than its size? */
+	if (p->op == P_NODE && p->nop == N_PARAM)
+		e->p->far = true;
+	else if (p->op != P_EITHER && !is_top(e, p->a) && !is_top(e, p->b) &&
+		 !((p->op != P_NODE || p->nop == N_SEL) && p->op != P_ONLY && is_top(e, p->c)))
+		e->p->far = true;
+}
+
 /* A difference that is 0 modulo its width; NULL if it need not be 0 as a number. */
 static const struct aval *zero(const struct ev *e, uint32_t slot)
 {
@@ -1363,6 +1387,8 @@ static void run(struct ev *e)
 			v[i] = top;
 			break;
 		}
+		if (p->moves)
+			flow_val_moves(e, p, &v[i]);
 	}
 }
 
@@ -1826,6 +1852,22 @@ static bool attribute(const struct krt_kernel_flow *f, const struct ev *e, const
 	return a->nslots;
 }
 
+/* How far the bytes lie from the pointer. */
+static void reaches(const struct krt_kernel_flow *f, const struct ev *e, const struct pacc *a,
+		    int64_t lo, int64_t hi)
+{
+	struct prog *p = f->prog;
+	int64_t base;
+
+	if (a->nslots != 1 || !f->info.moves[a->slots[0]] ||
+	    !read_param(e, f->info.slots[a->slots[0]].at, 64, false, &base))
+		return;
+	if (base > lo && (uint64_t)base - (uint64_t)lo > p->below)
+		p->below = (uint64_t)base - (uint64_t)lo;
+	if (hi > base && (uint64_t)hi - (uint64_t)base > p->above)
+		p->above = (uint64_t)hi - (uint64_t)base;
+}
+
 /* Whose bytes [lo, hi) are, of which access a is. */
 static enum place place_of(const struct krt_kernel_flow *f, const struct ev *e,
 			   const struct pacc *a, int64_t lo, int64_t hi, struct krt_flow_range *r)
@@ -1842,6 +1884,7 @@ static enum place place_of(const struct krt_kernel_flow *f, const struct ev *e,
 		r->hi = (uint64_t)(hi - at);
 		return PLACE_FOUND;
 	}
+	reaches(f, e, a, lo, hi);
 	if (lo < 0 || hi > FAKE / 2)
 		return PLACE_UNKNOWN;
 	if (hi <= 4096)
@@ -2064,6 +2107,10 @@ bool krt_flow_eval(struct krt_kernel_flow *f, const struct krt_flow_launch *l, k
 	}
 	for (uint32_t i = 0; i < p->nloops; i++)
 		p->atom[6 + 2 * i] = p->atom[7 + 2 * i] = 0;
+	p->far = false;
+	p->below = p->above = 0;
+	if (p->exact)
+		p->exact->far = false;
 	e.natoms = 6 + 2 * p->nloops;
 	run(&e);
 	for (uint32_t i = 0; i < p->naccs; i++) {
@@ -2083,6 +2130,32 @@ bool krt_flow_eval(struct krt_kernel_flow *f, const struct krt_flow_launch *l, k
 		else if (p->where[i] == PLACE_UNKNOWN)
 			whole(f, &e, &p->accs[i], fn, user);
 	return true;
+}
+
+bool krt_flow_may_move(const struct krt_kernel_flow *f, const struct krt_flow_launch *l,
+		       const struct krt_flow_reach *reach)
+{
+	const struct ev e = { .p = f->prog, .l = l };
+	int64_t base;
+
+	for (uint32_t i = 0; i < f->info.nslots; i++) {
+		if (!f->info.moves[i])
+			continue;
+		if (!read_param(&e, f->info.slots[i].at, 64, false, &base) || base >= NEAR / 2 ||
+		    base < 4096 || (uint64_t)base - 4096 < reach->below)
+			return false;
+	}
+	return true;
+}
+
+bool krt_flow_moved(const struct krt_kernel_flow *f, const struct krt_flow_launch *l,
+		    struct krt_flow_reach *reach)
+{
+	const struct prog *p = f->prog;
+
+	*reach = (struct krt_flow_reach){ .below = p->below, .above = p->above };
+	return !p->far && !(p->exact && p->exact->far) && p->above < (uint64_t)NEAR / 2 &&
+	       krt_flow_may_move(f, l, reach);
 }
 
 static struct krt_pattern pattern_of(const struct krt_flow_range *r)

@@ -274,8 +274,13 @@ static bool settle(struct ev *e, const struct prog *base, uint64_t *sure, struct
 	e->ndefs = 0;
 	e->never = false;
 	e->wish.kind = WISH_NONE;
-	for (uint32_t i = 0; i < g->nrun; i++)
-		e->p->val[g->run[i]] = execute(e, &e->p->ins[g->run[i]]);
+	for (uint32_t i = 0; i < g->nrun; i++) {
+		const struct pins *q = &e->p->ins[g->run[i]];
+
+		e->p->val[g->run[i]] = execute(e, q);
+		if (q->moves)
+			flow_val_moves(e, q, &e->p->val[g->run[i]]);
+	}
 	if (e->never)
 		return true;
 	for (uint32_t i = 0; i < g->nconds; i++) {

@@ -35,6 +35,7 @@ enum pop {
 struct pins {
 	uint8_t op, nop, w, cmp;
 	bool sign;
+	bool moves;        /* the value goes along with a pointer that moves: flow_move.c */
 	uint32_t a, b, c, d, e, f;
 	int64_t imm;
 };
@@ -142,6 +143,10 @@ struct prog {
 	struct xgroup *groups;
 	struct prog *exact; /* the instructions of the groups; its first atoms are digits */
 	uint32_t work;	    /* instructions of these that its launches may still take */
+	/* Of one evaluation, for flow_move.c: a value that moves met a limit; bytes before and
+	 * behind where pointers that move lead to. */
+	bool far;
+	uint64_t below, above;
 	/* Per access, for one evaluation. */
 	struct krt_flow_range *res;
 	uint8_t *where;
@@ -199,6 +204,9 @@ struct aval flow_val_scaled(struct ev *e, const struct aval *a, int64_t k);
 struct aval flow_val_signed(struct ev *e, const struct aval *a, unsigned w);
 struct aval flow_val_count(struct ev *e, const struct pins *p);
 bool flow_val_hull(const struct ev *e, const struct aval *v, int64_t *lo, int64_t *hi);
+
+/* A value that goes along with a pointer: did it come near a limit? */
+void flow_val_moves(struct ev *e, const struct pins *p, const struct aval *v);
 
 /* flow_piece.c */
 struct aval flow_piece_var(struct ev *e, unsigned var);

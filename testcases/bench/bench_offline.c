@@ -29,7 +29,13 @@ static int sink(struct krt_engine *e, const struct krt_rec *rec, size_t len, uns
 
 #include <sys/resource.h>
 
-enum { THREADS = 4, STREAMS = 4, BUFFERS = 64, SETS = 64, SITES = 24 }; /* of a thread but THREADS */
+enum {
+	THREADS = 4,
+	STREAMS = 4,
+	BUFFERS = 64,
+	SETS = 64,
+	SITES = 24
+}; /* of a thread but THREADS */
 #define BYTES 4096ull
 
 static struct tw *writer; /* records go into a folder; NULL: into the engine */
@@ -67,27 +73,37 @@ static int sink(struct krt_engine *e, const struct krt_rec *rec, size_t len, uns
 	"ld.param.u64 %rd1" n ", [" name "]; cvta.to.global.u64 %rd2" n ", %rd1" n ";\n"           \
 	"add.s64 %rd" n ", %rd2" n ", %rd2;\n"
 
-static const char text[] =
-	".version 7.0\n.target sm_50\n.address_size 64\n"
+static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
 	/* out[i] = a[i] + b[i] */
-	HEAD("add", ".param .u64 out, .param .u64 a, .param .u64 b, .param .u32 n") INDEX
-	POINTER("a", "3") POINTER("b", "4") POINTER("out", "5")
-	"ld.global.f32 %f1, [%rd3]; ld.global.f32 %f2, [%rd4]; add.f32 %f3, %f1, %f2;\n"
-	"st.global.f32 [%rd5], %f3; ret;\n}\n"
+	HEAD("add", ".param .u64 out, .param .u64 a, .param .u64 b, .param .u32 n")
+		INDEX POINTER("a", "3") POINTER("b", "4")
+			POINTER("out", "5") "ld.global.f32 %f1, [%rd3]; ld.global.f32 %f2, [%rd4]; "
+					    "add.f32 %f3, %f1, %f2;\n"
+					    "st.global.f32 [%rd5], %f3; ret;\n}\n"
 	/* out[i] = a[i] * factor */
-	HEAD("scale", ".param .u64 out, .param .u64 a, .param .f32 factor, .param .u32 n") INDEX
-	POINTER("a", "3") POINTER("out", "5")
-	"ld.param.f32 %f2, [factor]; ld.global.f32 %f1, [%rd3]; mul.f32 %f3, %f1, %f2;\n"
-	"st.global.f32 [%rd5], %f3; ret;\n}\n"
+	HEAD("scale", ".param .u64 out, .param .u64 a, .param .f32 factor, .param .u32 n")
+		INDEX POINTER("a", "3")
+			POINTER("out", "5") "ld.param.f32 %f2, [factor]; ld.global.f32 %f1, "
+					    "[%rd3]; mul.f32 %f3, %f1, %f2;\n"
+					    "st.global.f32 [%rd5], %f3; ret;\n}\n"
 	/* out[row * pitch + i] = 0: a block a row */
-	HEAD("rows", ".param .u64 out, .param .u32 pitch, .param .u32 n")
-	"ld.param.u32 %r4, [n]; setp.ge.s32 %p1, %r2, %r4; @%p1 ret;\n"
-	"ld.param.u32 %r6, [pitch]; mad.lo.s32 %r5, %r1, %r6, %r2; mul.wide.s32 %rd2, %r5, 4;\n"
-	POINTER("out", "5") "st.global.u32 [%rd5], 0; ret;\n}\n";
+	HEAD("rows",
+	     ".param .u64 out, .param .u32 pitch, .param .u32 n") "ld.param.u32 %r4, [n]; "
+								  "setp.ge.s32 %p1, %r2, %r4; @%p1 "
+								  "ret;\n"
+								  "ld.param.u32 %r6, [pitch]; "
+								  "mad.lo.s32 %r5, %r1, %r6, %r2; "
+								  "mul.wide.s32 %rd2, %r5, "
+								  "4;\n" POINTER(
+									  "out",
+									  "5") "st.global.u32 "
+									       "[%rd5], 0; "
+									       "ret;\n}\n";
 
 enum { ADD = 1, SCALE, ROWS, NAMED, FILL };
 #define FILL_NAME                                                                                  \
-	"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_"
+	"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_"                                    \
+	"11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_T1_"
 
 static int text_of(struct krt_image_store *store, unsigned process, const uint32_t *ids, uint32_t n,
 		   const char *name, uint32_t arch, struct krt_image_text *out)
@@ -95,8 +111,8 @@ static int text_of(struct krt_image_store *store, unsigned process, const uint32
 	(void)store, (void)process, (void)ids, (void)n, (void)arch;
 	if (*name == '_')
 		return KRT_IMAGE_NO_TEXT;
-	out->text = text;
-	out->len = sizeof(text) - 1;
+	out->text = ptx;
+	out->len = sizeof(ptx) - 1;
 	out->hash = 1;
 	return KRT_IMAGE_FOUND;
 }
@@ -110,8 +126,8 @@ static void kernels(struct world *w)
 		const uint32_t *size;
 		const char *name;
 	} k[] = {
-		{ADD, 4, add, "add"},	  {SCALE, 4, scale, "scale"},
-		{ROWS, 3, rows, "rows"},  {NAMED, 4, add, "_Z5namedPfPKfS1_i"},
+		{ADD, 4, add, "add"},	    {SCALE, 4, scale, "scale"},
+		{ROWS, 3, rows, "rows"},    {NAMED, 4, add, "_Z5namedPfPKfS1_i"},
 		{FILL, 3, fill, FILL_NAME},
 	};
 
@@ -135,7 +151,8 @@ static void kernels(struct world *w)
 		u.r.bytes = at;
 		memcpy((char *)&u.r.param[k[i].n], k[i].name, u.r.name_len);
 		u.r.h.size = (uint32_t)((sizeof(u.r) + k[i].n * sizeof(struct krt_param) +
-					 u.r.name_len + 7) & ~7u);
+					 u.r.name_len + 7) &
+					~7u);
 		sink(w->e, &u.h, u.r.h.size, 0);
 	}
 }
@@ -150,8 +167,8 @@ static void go(struct world *w, uint64_t s, uint32_t k, unsigned blocks, const u
 	} b = {.head = {.kernel = k, .len = n * 8}};
 
 	memcpy(b.p, words, n * 8);
-	call_begin(w, KRT_API_cuLaunchKernel, A(0xf0), A(blocks), A(1), A(1), A(256), A(1), A(1), A(0),
-		   A(s), A(0), A(0));
+	call_begin(w, KRT_API_cuLaunchKernel, A(0xf0), A(blocks), A(1), A(1), A(256), A(1), A(1),
+		   A(0), A(s), A(0), A(0));
 	call_blob(w, 9, KRT_BLOB_PARAMS, &b, (uint32_t)sizeof(b.head) + n * 8);
 	call_end(w, 0);
 }
@@ -201,7 +218,8 @@ static void begin(struct world *w)
 	}
 }
 
-/* One turn of a thread: an upload, kernels that follow each other, a download that is waited for. */
+/* One turn of a thread: an upload, kernels that follow each other, a download that is waited for.
+ */
 static void turn(struct world *w, unsigned t, unsigned k)
 {
 	uint64_t copy = stream_of(t, 0), run = stream_of(t, 1), down = stream_of(t, 2);
@@ -316,7 +334,8 @@ static void mix(uint64_t records)
 		began = now() - began;
 		krt_proc_volume(p, &n, &bytes, &peak);
 		if (n != made || krt_proc_error(p)) {
-			fprintf(stderr, "%s\n", krt_proc_error(p) ? krt_proc_error(p) : "records are missing");
+			fprintf(stderr, "%s\n",
+				krt_proc_error(p) ? krt_proc_error(p) : "records are missing");
 			exit(1);
 		}
 		if (!engine)
@@ -324,7 +343,8 @@ static void mix(uint64_t records)
 		krt_reader_close(r);
 		close_engine(w, e);
 	}
-	printf("mixed trace: %llu records of %.0f bytes: %.2f million a second (%.0f ns each, of them %.0f to read)\n",
+	printf("mixed trace: %llu records of %.0f bytes: %.2f million a second (%.0f ns each, of "
+	       "them %.0f to read)\n",
 	       (unsigned long long)n, (double)bytes / (double)n, (double)n / began * 1e-6,
 	       began / (double)n * 1e9, reading / (double)n * 1e9);
 	tw_remove(dir);
@@ -355,7 +375,8 @@ static void flat(uint64_t records)
 	began = now() - began;
 	expect_clean(world_close(w));
 	getrusage(RUSAGE_SELF, &use);
-	printf("memory after %.1f million records: %.1f MiB; %.2f million a second, their making included\n",
+	printf("memory after %.1f million records: %.1f MiB; %.2f million a second, their making "
+	       "included\n",
 	       (double)made * 1e-6, (double)use.ru_maxrss / 1024, (double)made / began * 1e-6);
 	krt_kernels_free(cfg.kernels);
 	free(w);
@@ -439,8 +460,8 @@ static void grow_pool(struct world *w, uint64_t n)
 	call(w, krtsan_impl_pool_create, A(0x77), A(1), A(0));
 	alloc(w, DEV + (1ull << 40), n << 12);
 	for (uint64_t i = 0; i < n; i++)
-		call(w, krtsan_impl_block_alloc, A(0x77), A(DEV + (1ull << 40) + (i << 12)), A(2048),
-		     A(0x100000));
+		call(w, krtsan_impl_block_alloc, A(0x77), A(DEV + (1ull << 40) + (i << 12)),
+		     A(2048), A(0x100000));
 }
 /* A block of a pool is used, given back and handed out. */
 static void step_pool(struct world *w, uint64_t n)
@@ -465,7 +486,8 @@ static const struct growth {
 	{"blocks", 100000, grow_pool, step_pool},
 };
 
-__attribute__((noinline)) void measured(struct world *w, const struct growth *g, uint64_t n, unsigned steps);
+__attribute__((noinline)) void measured(struct world *w, const struct growth *g, uint64_t n,
+					unsigned steps);
 void measured(struct world *w, const struct growth *g, uint64_t n, unsigned steps)
 {
 	while (steps--)
