@@ -109,6 +109,7 @@ struct krt_ranges {
 
 struct krt_space {
 	struct krt_ranges sure, may, past;
+	struct krt_space *next, **link; /* of those that a sweep looks at; link NULL: of none */
 	unsigned refs; /* mappings that lead to it */
 	uint64_t id;   /* unique in the engine */
 	struct krt_fgroup *graphs; /* graph.h: the executables that touch it; NULL: none */

@@ -50,8 +50,30 @@ static bool holds(const struct krt_mem *mem, uint64_t addr)
 
 /* --- users ------------------------------------------------------------------- */
 
+static void users_idle(struct krt_users *u)
+{
+	if (!u->link)
+		return;
+	*u->link = u->next;
+	if (u->next)
+		u->next->link = u->link;
+	u->link = NULL;
+}
+
+static void users_busy(struct krt_memory *m, struct krt_users *u)
+{
+	if (u->link)
+		return;
+	u->next = m->busy_users;
+	u->link = &m->busy_users;
+	if (u->next)
+		u->next->link = &u->next;
+	m->busy_users = u;
+}
+
 void krt_users_clear(struct krt_heap *h, struct krt_users *u)
 {
+	users_idle(u);
 	for (uint32_t i = 0; i < u->count; i++)
 		krt_op_unref(h, u->user[i].op);
 	krt_heap_free(h, u->user, u->cap * sizeof(*u->user));
@@ -72,8 +94,9 @@ void krt_users_prune(struct krt_heap *h, struct krt_users *u,
 	u->count = n;
 }
 
-void krt_users_note(struct krt_heap *h, struct krt_users *u, const struct krt_user *proto)
+void krt_users_note(struct krt_memory *m, struct krt_users *u, const struct krt_user *proto)
 {
+	struct krt_heap *h = m->heap;
 	uint64_t lowest = proto->anchor;
 	struct krt_user *at = NULL;
 
@@ -90,6 +113,7 @@ void krt_users_note(struct krt_heap *h, struct krt_users *u, const struct krt_us
 			return;
 		at = &u->user[u->count++];
 		at->op = NULL;
+		users_busy(m, u);
 	} else if (at->lowest < lowest) {
 		lowest = at->lowest;
 	}
@@ -102,10 +126,46 @@ void krt_users_note(struct krt_heap *h, struct krt_users *u, const struct krt_us
 
 /* --- spaces ------------------------------------------------------------------ */
 
+void krt_space_busy(struct krt_memory *m, struct krt_space *s)
+{
+	if (s->link)
+		return;
+	s->next = m->busy_spaces;
+	s->link = &m->busy_spaces;
+	if (s->next)
+		s->next->link = &s->next;
+	m->busy_spaces = s;
+}
+
+static void space_idle(struct krt_space *s)
+{
+	if (!s->link)
+		return;
+	*s->link = s->next;
+	if (s->next)
+		s->next->link = s->link;
+	s->link = NULL;
+}
+
+void krt_memory_idle(struct krt_memory *m)
+{
+	for (struct krt_space *s = m->busy_spaces, *next; s; s = next) {
+		next = s->next;
+		if (!s->sure.tree.count && !s->may.tree.count && !s->past.tree.count)
+			space_idle(s);
+	}
+	for (struct krt_users *u = m->busy_users, *next; u; u = next) {
+		next = u->next;
+		if (!u->count)
+			users_idle(u);
+	}
+}
+
 static void space_put(struct krt_memory *m, struct krt_space *s)
 {
 	if (!s || --s->refs)
 		return;
+	space_idle(s);
 	if (s->graphs || s->shadow)
 		m->space_ends(m->user, s);
 	krt_space_clear(m->heap, s);

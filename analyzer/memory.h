@@ -69,6 +69,7 @@ struct krt_users {
 	struct krt_user *user;
 	uint32_t count, cap;
 	uint32_t prune_at; /* the next look for those that are over is at this count */
+	struct krt_users *next, **link; /* of those that a sweep looks at; link NULL: of none */
 };
 
 /* What wrote it, or may have: the first and the latest operation that was no copy from it. */
@@ -196,6 +197,9 @@ struct krt_memory {
 	struct krt_returned *returned_oldest, *returned_newest;
 	struct krt_mem pageable, unknown;
 	struct krt_space pageable_space, unknown_space;
+	/* Those with something in them, and perhaps some without: what a sweep looks at. */
+	struct krt_space *busy_spaces;
+	struct krt_users *busy_users;
 	uint32_t serial;
 	/* An allocation or block with an owner ends, in the call in hand; takes the reference. */
 	void (*owner_ends)(void *user, struct krt_owner *o);
@@ -291,8 +295,12 @@ const char *krt_name_at(const struct krt_memory *m, uint64_t addr);
 /* Drops names of ranges that lie in [from, end). */
 void krt_names_drop(struct krt_memory *m, uint64_t from, uint64_t end);
 
+/* An access is remembered there. */
+void krt_space_busy(struct krt_memory *m, struct krt_space *s);
 /* Remembers proto's operation as the newest of its domain, sort, kind and sureness. */
-void krt_users_note(struct krt_heap *h, struct krt_users *u, const struct krt_user *proto);
+void krt_users_note(struct krt_memory *m, struct krt_users *u, const struct krt_user *proto);
+/* Without those that are empty, what a sweep looks at. */
+void krt_memory_idle(struct krt_memory *m);
 void krt_users_prune(struct krt_heap *h, struct krt_users *u,
 		     bool (*drop)(void *user, struct krt_op_info *op), void *user);
 void krt_users_clear(struct krt_heap *h, struct krt_users *u);

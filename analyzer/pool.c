@@ -335,6 +335,7 @@ static void fold_access(void *user, const struct krt_access *a, uint64_t from, u
 	if (krt_order_settled(f->e->order, a->op->stamp))
 		return;
 	past.owner = f->owner ? f->owner->serial : 0;
+	krt_space_busy(&f->e->mem, f->space);
 	krt_ranges_add(&f->e->heap, &f->space->past, from, end, &past);
 	f->e->since_sweep++;
 }
@@ -381,6 +382,7 @@ static void add_piece(struct krt_engine *e, struct krt_mem *mem, uint64_t from, 
 	struct krt_access *a = user;
 
 	a->mapping = mem->serial;
+	krt_space_busy(&e->mem, mem->space);
 	krt_ranges_add(&e->heap, &mem->space->past, from, end, a);
 	e->since_sweep++;
 }
@@ -591,7 +593,7 @@ static void block_resize(struct krt_engine *e, const struct krt_call *c)
 
 			copy.anchor = u->lowest;
 			copy.block = lost->serial;
-			krt_users_note(&e->heap, &lost->users, &copy);
+			krt_users_note(&e->mem, &lost->users, &copy);
 		}
 		lost->refs++;
 		lost->made = b->made;
@@ -978,25 +980,6 @@ void krt_reuse_pointer(struct krt_engine *e, struct krt_op_info *op, struct krt_
 
 /* --- forgetting ---------------------------------------------------------------------------------- */
 
-static bool op_settled(void *user, struct krt_op_info *op)
-{
-	struct krt_engine *e = user;
-
-	return krt_order_settled(e->order, op->stamp);
-}
-
-static void sweep_blocks(struct krt_engine *e, struct krt_tree *t)
-{
-	for (struct krt_node *n = krt_tree_first(t); n; n = krt_tree_next(n)) {
-		struct krt_block *b = block_of(n);
-
-		if (b->users.count)
-			krt_users_prune(&e->heap, &b->users, op_settled, e);
-		if (b->inner.count)
-			sweep_blocks(e, &b->inner);
-	}
-}
-
 bool krt_past_settled(void *user, const struct krt_access *a)
 {
 	struct krt_engine *e = user;
@@ -1015,7 +998,6 @@ void krt_pool_sweep(struct krt_engine *e)
 {
 	struct krt_block *b, *tmp;
 
-	sweep_blocks(e, &e->mem.blocks);
 	HASH_ITER (hh, e->mem.ended, b, tmp)
 		if (b->swept != e->sweeps)
 			krt_block_forget(&e->mem, b);

@@ -439,6 +439,7 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 		krt_ranges_add(&e->heap, &mem->space->may, from, end, &a);
 	if (t->forget)
 		return;
+	krt_space_busy(&e->mem, mem->space);
 	if (t->sure == KRT_SURE_ALL && !t->pattern)
 		krt_ranges_add(&e->heap, &mem->space->sure, from, end, &a);
 	else if (mem->space->may.tree.count < PARTS_MAX) /* beyond, the users stand for it */
@@ -529,11 +530,11 @@ static void note_users(struct krt_engine *e, struct krt_mem *mem, struct krt_use
 	struct krt_users *u = users_of(e, mem, proto->anchor, &proto->block);
 
 	prune_users(e, u);
-	krt_users_note(&e->heap, u, proto);
+	krt_users_note(&e->mem, u, proto);
 	if (u != &mem->users) {
 		krt_entry(u, struct krt_block, users)->touched = true;
 		prune_users(e, &mem->users);
-		krt_users_note(&e->heap, &mem->users, proto);
+		krt_users_note(&e->mem, &mem->users, proto);
 	}
 }
 
@@ -806,8 +807,10 @@ static void touch_anchor(struct krt_engine *e, struct krt_op_info *op, struct kr
 	else
 		krt_ranges_conflicts(&mem->space->sure, key, key + 1, a->kind, meet, &m);
 	/* when full, the next sweep makes room; until then the users stand for it */
-	if (mem->space->may.tree.count < ANCHORS_MAX)
+	if (mem->space->may.tree.count < ANCHORS_MAX) {
+		krt_space_busy(&e->mem, mem->space);
 		krt_ranges_add(&e->heap, &mem->space->may, key, key + 1, &at);
+	}
 	e->since_sweep++;
 	if (mem->space->graphs) {
 		struct krt_graph_touch g = {.op = op,
@@ -1191,34 +1194,25 @@ void krt_touch_heap_end(struct krt_engine *e, const struct krt_call *c, uint64_t
 
 /* --- forgetting --------------------------------------------------------------------------- */
 
-static size_t sweep_mem(struct krt_engine *e, struct krt_mem *mem)
+static size_t sweep_space(struct krt_engine *e, struct krt_space *s)
 {
-	size_t left = 0;
-
-	if (mem->space->sure.tree.count)
-		left += krt_ranges_prune(&e->heap, &mem->space->sure, 0, UINT64_MAX, settled, e);
-	if (mem->space->may.tree.count)
-		left += krt_ranges_prune(&e->heap, &mem->space->may, 0, UINT64_MAX, settled, e);
-	if (mem->space->past.tree.count)
-		left += krt_ranges_prune(&e->heap, &mem->space->past, 0, UINT64_MAX,
-					 krt_past_settled, e);
-	if (mem->users.count)
-		krt_users_prune(&e->heap, &mem->users, op_settled, e);
-	return left;
+	return krt_ranges_prune(&e->heap, &s->sure, 0, UINT64_MAX, settled, e) +
+	       krt_ranges_prune(&e->heap, &s->may, 0, UINT64_MAX, settled, e) +
+	       krt_ranges_prune(&e->heap, &s->past, 0, UINT64_MAX, krt_past_settled, e);
 }
 
 void krt_sweep(struct krt_engine *e)
 {
-	size_t left;
+	size_t left = 0;
 
 	e->sweeps++;
 	krt_patterns_unmark(&e->patterns);
 	krt_graph_sweep(e);
-	left = sweep_mem(e, &e->mem.pageable) + sweep_mem(e, &e->mem.unknown);
-	for (struct krt_node *n = krt_tree_first(&e->mem.live); n; n = krt_tree_next(n))
-		left += sweep_mem(e, krt_entry(n, struct krt_mem, node));
-	for (struct krt_mem *a = e->mem.arrays; a; a = a->hh.next)
-		left += sweep_mem(e, a);
+	for (struct krt_space *s = e->mem.busy_spaces; s; s = s->next)
+		left += sweep_space(e, s);
+	for (struct krt_users *u = e->mem.busy_users; u; u = u->next)
+		krt_users_prune(&e->heap, u, op_settled, e);
+	krt_memory_idle(&e->mem);
 	krt_pool_sweep(e);
 	krt_patterns_sweep(&e->patterns);
 	e->since_sweep = 0;
