@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LANES_MAX KRT_LANES
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#else
+#define RUNNING_ON_VALGRIND 0
+#endif
 
 static void *order_alloc(void *user, size_t size)
 {
@@ -21,6 +25,16 @@ static void order_free(void *user, void *ptr, size_t size)
 	krt_heap_free(user, ptr, size);
 }
 
+/* Does a tool look at each block of memory? */
+static bool watched(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return true;
+#else
+	return RUNNING_ON_VALGRIND;
+#endif
+}
+
 struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg)
 {
 	struct krt_engine *e = calloc(1, sizeof(*e));
@@ -30,11 +44,13 @@ struct krt_engine *krt_engine_new(const struct krt_engine_config *cfg)
 	e->cfg = *cfg;
 	e->semantics = cfg->semantics ? cfg->semantics : krt_sem_table;
 	e->heap.fail_at = cfg->fail_at;
+	e->heap.plain = watched();
 	e->order_mem.alloc = order_alloc;
 	e->order_mem.free = order_free;
 	e->order_mem.user = &e->heap;
 	e->order = krt_order_new(&e->order_mem);
 	if (!e->order) {
+		krt_heap_end(&e->heap);
 		free(e);
 		return NULL;
 	}
@@ -73,11 +89,11 @@ struct krt_context_info *krt_call_context(struct krt_engine *e, const struct krt
 	return krt_context_get(&e->obj, ctx);
 }
 
-struct krt_lane *krt_call_lane(struct krt_engine *e, unsigned lane)
+struct krt_lane *krt_call_lane_new(struct krt_engine *e, unsigned lane)
 {
 	uint32_t old = e->lanes;
 
-	if (lane >= LANES_MAX)
+	if (lane >= KRT_LANES)
 		return NULL;
 	while (lane >= e->lanes) {
 		if (!krt_heap_grow(&e->heap, &e->lane, &e->lanes, e->lanes, sizeof(*e->lane)))
@@ -662,5 +678,6 @@ void krt_engine_destroy(struct krt_engine *e)
 	krt_memory_free(&e->mem);
 	krt_objects_free(&e->obj);
 	krt_order_destroy(e->order);
+	krt_heap_end(&e->heap);
 	free(e);
 }

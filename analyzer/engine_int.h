@@ -302,7 +302,11 @@ struct krt_engine {
 struct krt_context_info *krt_call_context(struct krt_engine *e, const struct krt_call *c);
 struct krt_stream_info *krt_call_stream(struct krt_engine *e, const struct krt_call *c,
 					uint64_t handle);
-struct krt_lane *krt_call_lane(struct krt_engine *e, unsigned lane);
+struct krt_lane *krt_call_lane_new(struct krt_engine *e, unsigned lane);
+static inline struct krt_lane *krt_call_lane(struct krt_engine *e, unsigned lane)
+{
+	return lane < e->lanes ? &e->lane[lane] : krt_call_lane_new(e, lane);
+}
 void krt_reason(struct krt_engine *e, enum krt_reason why, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -12,31 +12,82 @@ static bool refuse(struct krt_heap *h)
 	return h->failed;
 }
 
+/* Which list of kept ones; KRT_HEAP_SMALL / KRT_HEAP_STEP: none. */
+static unsigned list_of(const struct krt_heap *h, size_t size)
+{
+	return h->plain || size > KRT_HEAP_SMALL ? KRT_HEAP_SMALL / KRT_HEAP_STEP
+						 : (unsigned)((size - !!size) / KRT_HEAP_STEP);
+}
+
+/* Small ones are as long as the longest of their list. */
+static size_t whole(const struct krt_heap *h, size_t size)
+{
+	if (h->plain || size > KRT_HEAP_SMALL)
+		return size ? size : 1;
+	return (list_of(h, size) + 1) * (size_t)KRT_HEAP_STEP;
+}
+
+static void used(struct krt_heap *h, size_t more)
+{
+	h->used += more;
+	if (h->used > h->peak)
+		h->peak = h->used;
+}
+
 void *krt_heap_alloc(struct krt_heap *h, size_t size)
 {
-	void *p = refuse(h) ? NULL : calloc(1, size ? size : 1);
+	unsigned list = list_of(h, size);
+	void *p = NULL;
 
+	if (refuse(h))
+		return NULL;
+	if (list < KRT_HEAP_SMALL / KRT_HEAP_STEP && h->kept[list]) {
+		p = h->kept[list];
+		h->kept[list] = h->kept[list]->next;
+		h->nkept[list]--;
+		memset(p, 0, size);
+	} else {
+		p = calloc(1, whole(h, size));
+	}
 	if (!p) {
 		h->failed = true;
 		return NULL;
 	}
-	h->used += size;
-	if (h->used > h->peak)
-		h->peak = h->used;
+	used(h, size);
 	return p;
 }
 
 void krt_heap_free(struct krt_heap *h, void *p, size_t size)
 {
+	unsigned list = list_of(h, size);
+	struct krt_heap_free *f = p;
+
 	if (!p)
 		return;
 	h->used -= size;
-	free(p);
+	if (list == KRT_HEAP_SMALL / KRT_HEAP_STEP || h->nkept[list] == KRT_HEAP_KEPT) {
+		free(p);
+		return;
+	}
+	f->next = h->kept[list];
+	h->kept[list] = f;
+	h->nkept[list]++;
+}
+
+void krt_heap_end(struct krt_heap *h)
+{
+	for (unsigned i = 0; i < KRT_HEAP_SMALL / KRT_HEAP_STEP; i++)
+		while (h->kept[i]) {
+			struct krt_heap_free *next = h->kept[i]->next;
+
+			free(h->kept[i]);
+			h->kept[i] = next;
+		}
 }
 
 void *krt_heap_resize(struct krt_heap *h, void *p, size_t old_size, size_t new_size)
 {
-	void *q = refuse(h) ? NULL : realloc(p, new_size ? new_size : 1);
+	void *q = refuse(h) ? NULL : realloc(p, whole(h, new_size));
 
 	if (!q) {
 		h->failed = true;
@@ -44,9 +95,7 @@ void *krt_heap_resize(struct krt_heap *h, void *p, size_t old_size, size_t new_s
 	}
 	if (new_size > old_size)
 		memset((char *)q + old_size, 0, new_size - old_size);
-	h->used += new_size - old_size;
-	if (h->used > h->peak)
-		h->peak = h->used;
+	used(h, new_size - old_size);
 	return q;
 }
 

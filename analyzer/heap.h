@@ -13,11 +13,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define KRT_HEAP_SMALL 512 /* bytes of what is kept for the next of its size */
+#define KRT_HEAP_STEP  16
+#define KRT_HEAP_KEPT  4096 /* so many of each size */
+
 struct krt_heap {
 	size_t used, peak;     /* bytes handed out */
 	unsigned long count;   /* allocations tried so far */
 	unsigned long fail_at; /* the allocation with this number fails (from 1), 0: none */
 	bool failed;
+	bool plain; /* nothing is kept: for tools that watch every block */
+	struct krt_heap_free {
+		struct krt_heap_free *next;
+	} *kept[KRT_HEAP_SMALL / KRT_HEAP_STEP];
+	uint32_t nkept[KRT_HEAP_SMALL / KRT_HEAP_STEP];
 };
 
 /* Zeroed memory, or NULL.  The size is given back at the free: no headers. */
@@ -29,6 +38,9 @@ void *krt_heap_resize(struct krt_heap *h, void *p, size_t old_size, size_t new_s
 char *krt_heap_strdup(struct krt_heap *h, const char *s);
 char *krt_heap_strndup(struct krt_heap *h, const char *s, size_t n);
 void krt_heap_freestr(struct krt_heap *h, char *s);
+
+/* What was kept goes back; nothing else may be in use. */
+void krt_heap_end(struct krt_heap *h);
 
 /*
  * Room for one more element in a growing array: *array of *cap elements of size

@@ -18,6 +18,7 @@ void krt_memory_init(struct krt_memory *m, struct krt_heap *heap)
 {
 	memset(m, 0, sizeof(*m));
 	m->heap = heap;
+	m->seen = &m->seen_room;
 	krt_space_init(&m->pageable_space);
 	krt_space_init(&m->unknown_space);
 	m->pageable.kind = KRT_MEM_PAGEABLE;
@@ -196,9 +197,27 @@ static void owner_end(struct krt_memory *m, struct krt_owner **o)
 
 struct krt_mem *krt_mem_at(const struct krt_memory *m, uint64_t addr)
 {
-	struct krt_mem *mem = mem_of(krt_tree_floor(&m->live, addr));
+	struct krt_seen *s = m->seen;
+	struct krt_mem *mem;
 
-	return mem && holds(mem, addr) ? mem : NULL;
+	for (unsigned i = 0; i < KRT_SEEN; i++)
+		if (addr - s->at[i].from < s->at[i].size)
+			return s->at[i].mem;
+	mem = mem_of(krt_tree_floor(&m->live, addr));
+	if (!mem || !holds(mem, addr))
+		return NULL;
+	s->at[s->next].from = mem->node.key;
+	s->at[s->next].size = mem->size;
+	s->at[s->next].mem = mem;
+	s->next = (s->next + 1) % KRT_SEEN;
+	return mem;
+}
+
+static void unseen(struct krt_memory *m, const struct krt_mem *mem)
+{
+	for (unsigned i = 0; i < KRT_SEEN; i++)
+		if (m->seen->at[i].mem == mem)
+			m->seen->at[i].size = 0;
 }
 
 struct krt_mem *krt_mem_from(const struct krt_memory *m, uint64_t addr)
@@ -400,6 +419,7 @@ static void mem_unlink(struct krt_memory *m, struct krt_mem *mem)
 		HASH_DELETE(hh, m->arrays, mem);
 		return;
 	}
+	unseen(m, mem);
 	krt_tree_remove(&m->live, &mem->node);
 	krt_blocks_gone(m, mem->node.key, mem->node.key + mem->size);
 	names_drop(m, mem->node.key, mem->node.key + mem->size, true);

@@ -185,6 +185,16 @@ static inline bool krt_mem_unplaced(const struct krt_mem *m)
 #define KRT_NESTED_MAX 16
 #define KRT_NAMES_MAX 65536
 
+/* Where look-ups ended: asked again and again while a call is looked at. */
+#define KRT_SEEN 8
+struct krt_seen {
+	struct {
+		uint64_t from, size; /* size 0: none */
+		struct krt_mem *mem;
+	} at[KRT_SEEN];
+	unsigned next;
+};
+
 struct krt_memory {
 	struct krt_heap *heap;
 	struct krt_tree live, freed, blocks, names;
@@ -197,6 +207,7 @@ struct krt_memory {
 	struct krt_returned *returned_oldest, *returned_newest;
 	struct krt_mem pageable, unknown;
 	struct krt_space pageable_space, unknown_space;
+	struct krt_seen seen_room, *seen; /* also where nothing else changes */
 	/* Those with something in them, and perhaps some without: what a sweep looks at. */
 	struct krt_space *busy_spaces;
 	struct krt_users *busy_users;

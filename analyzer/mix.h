@@ -28,4 +28,12 @@ static inline uint64_t krt_mix_bytes(uint64_t h, const void *p, size_t len)
 	return krt_mix(h, len);
 }
 
+/* All bits of which may be used. */
+static inline uint64_t krt_mix_key(const void *p, size_t len)
+{
+	uint64_t h = krt_mix_bytes(0, p, len);
+
+	return h ^ h >> 32;
+}
+
 #endif

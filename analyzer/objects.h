@@ -18,9 +18,12 @@
 #include "decode.h"
 #include "heap.h"
 #include "kernels.h"
+#include "mix.h"
 #include "order.h"
 
 #define HASH_NONFATAL_OOM 1
+/* keys are numbers, mostly of 8 bytes; the order of a table is that of its additions */
+#define HASH_FUNCTION(key, len, hash) ((hash) = (unsigned)krt_mix_key(key, len))
 /* uthash takes its memory from the heap in scope (parameter or local `heap`). */
 #define uthash_malloc(size)    krt_heap_alloc(heap, size)
 #define uthash_free(ptr, size) krt_heap_free(heap, ptr, size)
