@@ -152,6 +152,18 @@ int krt_child_code(int status);
 bool krt_session_inhabited(const char *dir);
 /* Waits for news, at most ms. */
 void krt_child_wait(struct krt_child *c, int ms);
+/*
+ * Reads along until the program has ended, and what it left behind: `step` takes up to
+ * so many records and returns how many there were, `alive` says how many processes may
+ * bring more, and after `stop` nothing more is taken.
+ */
+struct krt_follower {
+	size_t (*step)(void *user, size_t budget);
+	unsigned (*alive)(void *user);
+	void (*stop)(void *user, const char *why);
+	void *user;
+};
+void krt_child_follow(struct krt_child *c, const char *dir, const struct krt_follower *f);
 /* Signals act as usual again. */
 void krt_child_end(struct krt_child *c);
 /* It could not be loaded, and there is no driver here: says what helps. */

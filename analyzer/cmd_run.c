@@ -14,13 +14,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-#define LINGER_MS 5000    /* for processes that record and outlive the program */
-#define BEGIN_MS  3000    /* for those that outlive it and may yet begin to record */
-#define BUDGET    100000  /* records between two looks at signals */
-#define IDLE_MS   20      /* longest sleep between two looks at the buffers */
-#define BUSY_MS   3       /* the same while something comes */
 
 static const char *sim;
 static const struct krt_flag flags[] = {
@@ -39,49 +32,19 @@ static const struct krt_usage usage = {
 	.options = true,
 };
 
-static int64_t now_ms(void)
+static size_t step(void *user, size_t budget)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return krt_session_step(user, budget);
 }
 
-static void follow(struct krt_child *c, struct krt_session *s, const char *dir)
+static unsigned alive(void *user)
 {
-	int64_t ended = 0, now;
-	int wait = 1;
+	return krt_session_alive(user);
+}
 
-	for (;;) {
-		bool was = c->exited, recording;
-		size_t n = krt_session_step(s, BUDGET);
-
-		if (c->stopped) {
-			krt_session_stop(s, "interrupted");
-			return;
-		}
-		/* Only a look that began after the end has seen everything of the program itself.
-		 */
-		if (was && !n) {
-			now = now_ms();
-			ended = ended ? ended : now;
-			recording = krt_session_alive(s);
-			if (!recording && (now - ended >= BEGIN_MS || !krt_session_inhabited(dir)))
-				return;
-			if (now - ended >= LINGER_MS) {
-				krt_session_stop(s, "still running");
-				return;
-			}
-			wait = IDLE_MS;
-		} else {
-			/* A trickle is left to gather: the processor is the program's. */
-			wait = n >= BUDGET / 4	? 0
-			       : n		? BUSY_MS
-			       : wait < IDLE_MS ? wait + 1
-						: IDLE_MS;
-		}
-		krt_child_wait(c, wait);
-	}
+static void stop(void *user, const char *why)
+{
+	krt_session_stop(user, why);
 }
 
 int krt_run_program(const char *command, char **argv, struct krt_options *o, bool on_sim)
@@ -112,7 +75,7 @@ int krt_run_program(const char *command, char **argv, struct krt_options *o, boo
 	code = krt_child_start(&child, argv, dir, o, on_sim);
 	if (code)
 		goto out;
-	follow(&child, s, dir);
+	krt_child_follow(&child, dir, &(struct krt_follower){step, alive, stop, s});
 	krt_child_end(&child);
 	krt_child_hint(&child, on_sim);
 	r = krt_session_report(s);

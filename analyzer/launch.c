@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "cli.h"
 #include "guard.h"
+#include "packed.h"
 #include "session.h"
 #include "../interposer/record.h"
 
@@ -35,9 +36,15 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LIBRARY "libkrtsan.so"
+#define LINGER_MS 5000    /* for processes that record and outlive the program */
+#define BEGIN_MS  3000    /* for those that outlive it and may yet begin to record */
+#define BUDGET    100000  /* records between two looks at signals */
+#define IDLE_MS   20      /* longest sleep between two looks at the buffers */
+#define BUSY_MS   3       /* the same while something comes */
 
 /* --- session folders --------------------------------------------------------------- */
 
@@ -174,7 +181,7 @@ char *krt_session_folder(const struct krt_options *o, char *err, size_t errlen)
 	return real;
 }
 
-/* PID.STARTNS.proc, PID.STARTNS.N, verdict, KRT_NO_PROCESS */
+/* PID.STARTNS.proc, PID.STARTNS.N, PID.STARTNS.packed, verdict, KRT_NO_PROCESS */
 static bool trace_file(const char *name)
 {
 	size_t n;
@@ -189,7 +196,7 @@ static bool trace_file(const char *name)
 	if (!n || name[n] != '.')
 		return false;
 	name += n + 1;
-	return !strcmp(name, "proc") || (*name && strspn(name, "0123456789") == strlen(name));
+	return !strcmp(name, "proc") || !strcmp(name, KRT_PACKED_SUFFIX + 1) || (*name && strspn(name, "0123456789") == strlen(name));
 }
 
 static bool dots(const char *name)
@@ -612,6 +619,51 @@ void krt_child_wait(struct krt_child *c, int ms)
 			kill(c->pid, (int)si.ssi_signo);
 	}
 	reap(c);
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+void krt_child_follow(struct krt_child *c, const char *dir, const struct krt_follower *f)
+{
+	int64_t ended = 0, now;
+	int wait = 1;
+
+	for (;;) {
+		bool was = c->exited, recording;
+		size_t n = f->step(f->user, BUDGET);
+
+		if (c->stopped) {
+			f->stop(f->user, "interrupted");
+			return;
+		}
+		/* Only a look that began after the end has seen everything of the program itself.
+		 */
+		if (was && !n) {
+			now = now_ms();
+			ended = ended ? ended : now;
+			recording = f->alive(f->user);
+			if (!recording && (now - ended >= BEGIN_MS || !krt_session_inhabited(dir)))
+				return;
+			if (now - ended >= LINGER_MS) {
+				f->stop(f->user, "still running");
+				return;
+			}
+			wait = IDLE_MS;
+		} else {
+			/* A trickle is left to gather: the processor is the program's. */
+			wait = n >= BUDGET / 4	? 0
+			       : n		? BUSY_MS
+			       : wait < IDLE_MS ? wait + 1
+						: IDLE_MS;
+		}
+		krt_child_wait(c, wait);
+	}
 }
 
 void krt_child_end(struct krt_child *c)

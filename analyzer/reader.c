@@ -13,10 +13,14 @@
  * Everything in the files is untrusted.  Nothing is mapped but the header of a
  * live process; lanes are read into one window of memory each.
  *
+ * What `krtsan record` leaves is merged already, and is handed out as it comes
+ * (packed.h).
+ *
  * Not locked: one thread reads.
  */
 #define _GNU_SOURCE
 #include "reader.h"
+#include "packed.h"
 #include "../interposer/api.h"
 #include "../interposer/library.h"
 
@@ -61,6 +65,8 @@ struct krt_proc_reader {
 	struct krt_proc *map;   /* live: shared with the process; trace: own copy */
 	struct krt_proc *header;
 	unsigned long long started; /* the process, as first seen; 0: not known */
+	struct krt_unpacker *packed; /* merged already; NULL: lanes, or not open yet */
+	bool is_packed;
 	bool ready, gone, final, dead, damaged, unborn;
 	char error[256];
 	struct lane *lane[KRT_LANES];
@@ -132,6 +138,64 @@ static int look_up(pid_t pid, char *state, unsigned long long *start)
 			   state, start) == 2;
 }
 
+/* Can what it belongs to be read? */
+static int check_header(struct krt_proc_reader *p, const struct krt_proc *h, const char *file)
+{
+	if (h->magic != KRT_TRACE_MAGIC)
+		return damage(p, "%s: not a krtsan trace", file);
+	if (h->version != KRT_TRACE_VERSION)
+		return damage(p,
+			      "%s: trace version %u: this krtsan reads version %d; analyse it "
+			      "with the krtsan that recorded it",
+			      file, h->version, KRT_TRACE_VERSION);
+	if (h->api_hash != krt_tables_hash())
+		return damage(p,
+			      "%s: recorded with another entry-point table (%016" PRIx64
+			      ", here %016" PRIx64 "): analyse it with the krtsan that recorded it",
+			      file, h->api_hash, krt_tables_hash());
+	return 0;
+}
+
+/* The latest that the file says of the process. */
+static int packed_header(struct krt_proc_reader *p)
+{
+	memcpy(p->map, krt_unpacker_process(p->packed), offsetof(struct krt_proc, slot));
+	return p->map->lanes > KRT_LANES || p->map->state > KRT_PROC_EXEC
+		       ? damage(p, KRT_PACKED_SUFFIX ": damaged: %u lanes, state %u",
+				p->map->lanes, p->map->state)
+		       : 0;
+}
+
+static int packed_attach(struct krt_proc_reader *p)
+{
+	char file[NAME_MAX + 1];
+	struct stat st;
+	int fd, err;
+
+	snprintf(file, sizeof(file), "%s" KRT_PACKED_SUFFIX, p->name);
+	fd = openat(p->r->dirfd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return damage(p, KRT_PACKED_SUFFIX ": cannot be opened: %s", strerror(errno));
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return damage(p, KRT_PACKED_SUFFIX ": not a regular file");
+	}
+	p->packed = krt_unpacker_new(fd);
+	p->map = calloc(1, sizeof(*p->map));
+	if (!p->packed || !p->map)
+		return damage(p, KRT_PACKED_SUFFIX ": no memory to read it");
+	if (krt_unpacker_begin(p->packed) <= 0)
+		return damage(p, KRT_PACKED_SUFFIX ": %s", krt_unpacker_error(p->packed));
+	err = check_header(p, krt_unpacker_process(p->packed), KRT_PACKED_SUFFIX);
+	if (!err)
+		err = packed_header(p);
+	if (err)
+		return err;
+	p->peak = krt_unpacker_volume(p->packed);
+	p->ready = true;
+	return 1;
+}
+
 /*
  * Maps the header of a live process, or reads that of a trace.
  * Returns 1 ready, 0 not yet (live only), negative: damaged.
@@ -178,20 +242,10 @@ static int attach(struct krt_proc_reader *p)
 	magic = __atomic_load_n(&h->magic, __ATOMIC_ACQUIRE);
 	if (!magic && live)
 		goto out; /* being made */
-	if (magic != KRT_TRACE_MAGIC)
-		err = damage(p, ".proc: not a krtsan trace");
-	else if (h->version != KRT_TRACE_VERSION)
-		err = damage(p,
-			     ".proc: trace version %u: this krtsan reads version %d; analyse it "
-			     "with the krtsan "
-			     "that recorded it",
-			     h->version, KRT_TRACE_VERSION);
-	else if (h->api_hash != krt_tables_hash())
-		err = damage(p,
-			     ".proc: recorded with another entry-point table (%016" PRIx64
-			     ", here %016" PRIx64 "): analyse it with the krtsan that recorded it",
-			     h->api_hash, krt_tables_hash());
-	else if (!live && (h->lanes > KRT_LANES || h->state > KRT_PROC_EXEC))
+	err = check_header(p, h, ".proc");
+	if (err)
+		goto out;
+	if (!live && (h->lanes > KRT_LANES || h->state > KRT_PROC_EXEC))
 		err = damage(p, ".proc: damaged: %u lanes, state %u", h->lanes, h->state);
 	else
 		p->ready = true;
@@ -696,6 +750,30 @@ static void give_back(struct krt_proc_reader *p)
 	}
 }
 
+/* The next record of a file that is merged.  1, 0 (that was all), negative. */
+static int next_packed(struct krt_proc_reader *p, const struct krt_rec **rec, size_t *len,
+		       unsigned *lane)
+{
+	int r = krt_unpacker_next(p->packed, rec, len, lane);
+
+	if (r > 0 && check(*rec, *len)) {
+		p->records++;
+		p->bytes += *len;
+		return 1;
+	}
+	if (r > 0)
+		damage(p,
+		       KRT_PACKED_SUFFIX ": damaged: record %" PRIu64
+					 " of kind %u and %zu bytes does not hold what it says",
+		       p->records, (*rec)->kind, *len);
+	else if (r < 0)
+		damage(p, KRT_PACKED_SUFFIX ": %s", krt_unpacker_error(p->packed));
+	if (!packed_header(p))
+		refresh(p);
+	p->dead = true;
+	return p->damaged ? -EBADMSG : 0;
+}
+
 /* The next record of this round.  1, 0 (round over), negative. */
 static int next_in_round(struct krt_proc_reader *p, const struct krt_rec **rec, size_t *len,
 			 unsigned *lane)
@@ -753,7 +831,7 @@ int krt_proc_next(struct krt_proc_reader *p, const struct krt_rec **rec, size_t 
 	if (!p->ready && !p->damaged && !p->unborn) {
 		bool gone = p->r->consume && named_gone(p);
 
-		r = attach(p);
+		r = p->is_packed ? packed_attach(p) : attach(p);
 		if (r == 0 && gone) {
 			p->header->pid = named_pid(p);
 			p->dead = p->unborn = true;
@@ -767,6 +845,8 @@ int krt_proc_next(struct krt_proc_reader *p, const struct krt_rec **rec, size_t 
 		p->dead = true;
 		return -EBADMSG;
 	}
+	if (p->packed && !p->dead)
+		return next_packed(p, rec, len, lane);
 	while (!p->dead) {
 		r = next_in_round(p, rec, len, lane);
 		if (r > 0)
@@ -797,6 +877,11 @@ int krt_proc_next(struct krt_proc_reader *p, const struct krt_rec **rec, size_t 
 	return p->damaged ? -EBADMSG : 0;
 }
 
+const char *krt_proc_name(const struct krt_proc_reader *p)
+{
+	return p->name;
+}
+
 const struct krt_proc *krt_proc_header(const struct krt_proc_reader *p)
 {
 	return p->header;
@@ -819,7 +904,7 @@ const char *krt_proc_error(const struct krt_proc_reader *p)
 
 uint64_t krt_proc_dropped(const struct krt_proc_reader *p)
 {
-	uint64_t n = 0;
+	uint64_t n = p->packed ? krt_unpacker_dropped(p->packed) : 0;
 
 	for (unsigned i = 0; p->map && i < KRT_LANES; i++)
 		n += __atomic_load_n(&p->map->slot[i].dropped, __ATOMIC_RELAXED);
@@ -856,6 +941,7 @@ static void proc_free(struct krt_proc_reader *p)
 		munmap(p->map, sizeof(*p->map));
 	else
 		free(p->map);
+	krt_unpacker_free(p->packed);
 	free(p->header);
 	free(p->joined);
 	free(p->name);
@@ -881,7 +967,7 @@ struct krt_reader *krt_reader_open(const char *dir, bool consume, char *err, siz
 	return r;
 }
 
-static int add_process(struct krt_reader *r, const char *name, size_t n)
+static int add_process(struct krt_reader *r, const char *name, size_t n, bool packed)
 {
 	struct krt_proc_reader *p = calloc(1, sizeof(*p)), **list;
 
@@ -889,6 +975,7 @@ static int add_process(struct krt_reader *r, const char *name, size_t n)
 		return -ENOMEM;
 	p->r = r;
 	p->lane0_done = true;
+	p->is_packed = packed;
 	p->name = strndup(name, n);
 	p->header = calloc(1, sizeof(*p->header));
 	list = realloc(r->proc, ((size_t)r->nproc + 1) * sizeof(*list));
@@ -911,7 +998,6 @@ static int by_name(const void *a, const void *b)
 
 int krt_reader_scan(struct krt_reader *r)
 {
-	static const char suffix[] = ".proc";
 	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), old = r->nproc;
 	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
@@ -922,15 +1008,24 @@ int krt_reader_scan(struct krt_reader *r)
 		return r->nproc;
 	}
 	while ((e = readdir(d))) {
+		static const char live[] = ".proc", packed[] = KRT_PACKED_SUFFIX;
 		size_t n = strlen(e->d_name);
-		bool known = false;
+		bool known = false, is_packed = false;
 
-		if (n < sizeof(suffix) || n > NAME_MAX - 8 || strcmp(e->d_name + n - 5, suffix))
+		if (n > NAME_MAX - 8)
 			continue;
-		n -= 5;
+		if (n >= sizeof(live) && !strcmp(e->d_name + n - (sizeof(live) - 1), live)) {
+			n -= sizeof(live) - 1;
+		} else if (!r->consume && n >= sizeof(packed) &&
+			   !strcmp(e->d_name + n - (sizeof(packed) - 1), packed)) {
+			n -= sizeof(packed) - 1;
+			is_packed = true;
+		} else {
+			continue;
+		}
 		for (int i = 0; i < r->nproc && !known; i++)
 			known = !strncmp(r->proc[i]->name, e->d_name, n) && !r->proc[i]->name[n];
-		if (!known && add_process(r, e->d_name, n))
+		if (!known && add_process(r, e->d_name, n, is_packed))
 			break; /* no memory: tried again at the next scan */
 	}
 	closedir(d);

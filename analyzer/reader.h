@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a session folder, live or finished: finds the processes, merges the
- * lanes of each by ticket, joins split records, checks everything (a trace is
+ * Reads a session folder, live or finished, or what `krtsan record` left: finds the
+ * processes, merges the lanes of each by ticket, joins split records, checks everything (a trace is
  * untrusted input).  Knows files, not meanings.
  *
  * At the first damage a process's records end: what was handed out until then
@@ -30,6 +30,8 @@ struct krt_proc_reader *krt_reader_process(struct krt_reader *r, int index);
 bool krt_reader_full(const struct krt_reader *r);
 void krt_reader_close(struct krt_reader *r);
 
+/* PID.STARTNS, as its files are named. */
+const char *krt_proc_name(const struct krt_proc_reader *p);
 /* A copy without the slots, as new as the last krt_proc_next; strings are terminated.  All zero:
  * not readable. */
 const struct krt_proc *krt_proc_header(const struct krt_proc_reader *p);

@@ -68,6 +68,8 @@ UNIT_CFLAGS_image = -DIMAGES='"$(CURDIR)/testcases/images"' -DCORPUS='"$(CURDIR)
 UNIT_LIBS_image = $(IMAGE_LIBS)
 UNIT_CFLAGS_image_store = $(UNIT_CFLAGS_image)
 UNIT_LIBS_image_store = $(IMAGE_LIBS)
+UNIT_LIBS_reader = $(IMAGE_LIBS)
+UNIT_LIBS_packed = $(IMAGE_LIBS)
 # --- end of unit tests of reader, symbols and reports ----------------------------
 # --- unwinder, module map, heap hooks -------------------------------------------
 # testcases/unwind: the unwinder in a library of its own against libgcc's.
@@ -557,7 +559,7 @@ $(O)/testcases/torch_alloc: testcases/cli/torch_alloc.c $(O)/sim/libcuda.so
 $(O)/testcases/torch_notes: testcases/cli/torch_notes.c $(O)/libkrtcore.a
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a $(LDFLAGS) -l:libstdc++.a
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a $(LDFLAGS) $(IMAGE_LIBS) -l:libstdc++.a
 $(O)/testcases/faketorch/lib%_cuda.so: testcases/cli/faketorch/c10.cc
 	@mkdir -p $(@D)
 	$(call msg,CXX,$@)
@@ -598,7 +600,7 @@ $(INTER_OUT)/prog: testcases/inter/prog.c testcases/abi/fake.h interposer/includ
 $(INTER_OUT)/verify: testcases/inter/verify.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
 $(INTER_OUT)/bare-cxx: testcases/inter/bare.cc $(ABI_OUT)/fake/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
@@ -612,7 +614,7 @@ $(INTER_OUT)/graphs: testcases/inter/graphs.c testcases/common/prog.h $(O)/sim/l
 $(INTER_OUT)/graphs_dump: testcases/inter/graphs_dump.c $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -Ianalyzer -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
 # module images
 $(INTER_OUT)/images: testcases/inter/images.c testcases/common/prog.h $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
@@ -724,9 +726,9 @@ bench-order: $(O)/bench/order
 $(O)/bench/offline: testcases/bench/bench_offline.c testcases/unit/rec_build.h testcases/unit/trace_writer.h $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -Itestcases/unit $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a -l:libstdc++.a
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -Itestcases/unit $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
 bench-offline: $(O)/bench/offline
-	$(Q)$<
+	$(Q)$< - testcases/launches/pytorch-2.11-training.txt
 # --- end of the rate of the analysis --------------------------------------------
 
 # --- cost of the analysis of kernels: make bench-flow ---

@@ -2,10 +2,13 @@
 /*
  * Rate, memory and growth of the analysis of a recorded trace, on one core:
  *
- *   offline                 the three below, whole
+ *   offline - [LAUNCHES]    all below, whole
  *   offline mix [RECORDS]   records a second of a trace of mixed operations
  *   offline flat [RECORDS]  most memory over a long run on a constant working set
  *   offline scale           each step of the engine at three sizes, 10 apart
+ *   offline size LAUNCHES   bytes an operation in a trace of `krtsan record`: training
+ *                           steps of these launches (testcases/launches), each call
+ *                           with times of its own, a note for each block of memory
  *   offline steps WHAT N    one of these, few steps: for a count of instructions
  *                           (callgrind, --toggle-collect=measured)
  *
@@ -18,6 +21,7 @@
 #include "analyzer/engine.h"
 #include "analyzer/image_store.h"
 #include "analyzer/kernels.h"
+#include "analyzer/packed.h"
 #include "analyzer/reader.h"
 
 /* What rec_build.h makes goes where the benchmark wants it. */
@@ -38,7 +42,9 @@ enum {
 }; /* of a thread but THREADS */
 #define BYTES 4096ull
 
-static struct tw *writer; /* records go into a folder; NULL: into the engine */
+static struct tw *writer;	  /* records go into a folder, */
+static struct krt_packer *packer; /* or into a compressed file; NULL both: into the engine */
+static uint64_t packed_raw;
 static uint64_t made;
 static double began;
 
@@ -53,6 +59,10 @@ static double now(void)
 static int sink(struct krt_engine *e, const struct krt_rec *rec, size_t len, unsigned lane)
 {
 	made++;
+	if (packer) {
+		packed_raw += len;
+		return krt_packer_add(packer, rec, len, lane);
+	}
 	if (!writer)
 		return krt_engine_feed(e, rec, len, lane);
 	tw_record_parts(writer, lane, rec, len, 0);
@@ -382,6 +392,139 @@ static void flat(uint64_t records)
 	free(w);
 }
 
+/* --- size on disk ------------------------------------------------------------------------ */
+
+static uint64_t draw(uint64_t n);
+
+/* As a call takes: mostly much the same, now and then far longer. */
+static void pass_time(struct world *w)
+{
+	w->took = 1500 + draw(900) + (draw(50) ? 0 : draw(20000));
+	w->now += 1200 + draw(2500);
+}
+
+#define KERNELS 4096
+static uint32_t shared_of[1 << 16]; /* by line */
+
+/* A launch as the recorder writes it: blocks of 32 bytes and more are told once. */
+static void listed_launch(struct world *w, char *line, unsigned number, bool first)
+{
+	static union {
+		struct krt_rec_params r;
+		struct krt_rec h;
+		char bytes[8192];
+	} u;
+	static struct {
+		struct krt_params head;
+		char bytes[4096];
+	} b;
+	unsigned lane, id, g[6], len, at = 0;
+	char *word;
+
+	if (sscanf(line, "%*s %u %u %u,%u,%u,%u,%u,%u %u%n", &lane, &id, g, g + 1, g + 2, g + 3,
+		   g + 4, g + 5, &len, &at) < 9 ||
+	    len > sizeof(b.bytes))
+		return;
+	memset(&b, 0, sizeof(b));
+	b.head.kernel = id;
+	b.head.len = len;
+	for (word = strtok(line + at, " \n"); word; word = strtok(NULL, " \n")) {
+		unsigned off;
+		uint64_t v;
+
+		if (sscanf(word, "%x=%lx", &off, &v) == 2 && off + 8 <= len)
+			memcpy(b.bytes + off, &v, 8);
+	}
+	w->lane = 1;
+	w->stack = 1 + number;
+	if (first && len >= 32) {
+		memset(&u, 0, sizeof(u.r));
+		u.r.h.kind = KRT_REC_PARAMS;
+		u.r.id = number + 1;
+		u.r.kernel = id;
+		u.r.len = len;
+		memcpy(u.r.bytes, b.bytes, len);
+		u.r.h.size = (uint32_t)(sizeof(u.r) + len + 7) & ~7u;
+		sink(w->e, &u.h, u.r.h.size, 0);
+		shared_of[number] = number + 1;
+	}
+	pass_time(w);
+	call_begin(w, KRT_API_cuLaunchKernel, A(0x5500 + id * 16), A(g[0]), A(g[1]), A(g[2]),
+		   A(g[3]), A(g[4]), A(g[5]), A(0), A(0x7001), A(0x7ffc00 + number * 8), A(0));
+	if (len >= 32)
+		call_blob(w, 9, KRT_BLOB_SHARED, &shared_of[number], 4);
+	else
+		call_blob(w, 9, KRT_BLOB_PARAMS, &b, (uint32_t)sizeof(b.head) + len);
+	call_end(w, 0);
+}
+
+/* What the feed tells of a block: addresses come again from step to step, in another order. */
+static void listed_block(struct world *w, unsigned number)
+{
+	uint64_t p = 0x10620000000ull + (number * 37 + draw(4)) % 700 * 0x200ull;
+
+	w->stack = 0x8000 + number;
+	pass_time(w);
+	if (number % 2)
+		call(w, krtsan_impl_block_alloc, A(0x77), A(p), A(0x200 << number % 7), A(0x7001));
+	else
+		call(w, krtsan_impl_block_free, A(p));
+}
+
+static void size_of(const char *launches)
+{
+	struct krt_proc *h = calloc(1, sizeof(*h));
+	struct world *w = calloc(1, sizeof(*w));
+	FILE *in = fopen(launches, "r");
+	char dir[256], line[16384];
+	uint64_t first = 0, first_size = 0;
+	int fd;
+
+	if (!in) {
+		perror(launches);
+		exit(1);
+	}
+	tw_folder(dir);
+	fd = open(dir, O_RDONLY | O_DIRECTORY);
+	packer = krt_packer_new(fd, "1.1");
+	krt_packer_process(packer, h, 0, false);
+	world_open(w, &config);
+	w->now = 1;
+	thread(w, 1, 1);
+	for (unsigned step = 0; step < 200; step++) {
+		unsigned number = 0;
+
+		rewind(in);
+		while (fgets(line, sizeof(line), in)) {
+			if (*line != 'N')
+				continue;
+			listed_launch(w, line, number++, !step);
+			listed_block(w, number);
+		}
+		w->stack = 0x7fff;
+		pass_time(w);
+		sync_stream(w, 0x7001);
+		if (!step) {
+			krt_packer_flush(packer);
+			first = made;
+			first_size = krt_packer_size(packer);
+		}
+	}
+	krt_packer_process(packer, h, 0, true);
+	printf("training steps: %llu records of %.0f bytes, on disk %.1f each; of the first step "
+	       "alone %.1f (stacks, kernels and images apart)\n",
+	       (unsigned long long)made, (double)packed_raw / (double)made,
+	       (double)krt_packer_size(packer) / (double)made, (double)first_size / (double)first);
+	krt_packer_free(packer);
+	packer = NULL;
+	close(fd);
+	fclose(in);
+	tw_remove(dir);
+	krt_engine_destroy(w->e);
+	free(h);
+	free(w);
+}
+
 /* --- growth -------------------------------------------------------------------------------- */
 
 static uint64_t seed;
@@ -529,8 +672,8 @@ static void scale(void)
 
 int main(int argc, char **argv)
 {
-	const char *what = argc > 1 ? argv[1] : "";
-	uint64_t n = argc > 2 ? strtoull(argv[argc - 1], NULL, 0) : 0;
+	const char *what = argc > 1 && strcmp(argv[1], "-") ? argv[1] : "";
+	uint64_t n = *what && argc > 2 ? strtoull(argv[argc - 1], NULL, 0) : 0;
 
 	if (!*what || !strcmp(what, "mix"))
 		mix(n ? n : 2000000);
@@ -539,6 +682,10 @@ int main(int argc, char **argv)
 		flat(n ? n : 100000000);
 	if (!*what || !strcmp(what, "scale"))
 		scale();
+	if (argc > 2 && (!*what || !strcmp(what, "size"))) {
+		made = 0;
+		size_of(argv[2]);
+	}
 	if (!strcmp(what, "steps") && argc == 4)
 		for (unsigned i = 0; i < sizeof(growths) / sizeof(*growths); i++)
 			if (!strcmp(growths[i].name, argv[2]))

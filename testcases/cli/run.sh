@@ -430,19 +430,42 @@ says '2 processes'
 t 'analyze: a tree' 66 "$krtsan" analyze t.krt; says '2 errors'; says 'a process of the tree was lost'
 t 'record: a bound of yours' 0 "$krtsan" record --sim --bound=1 --on-full=drop -o t.krt -- "$tree" init race
 says 't.krt: the trace is INCOMPLETE: the bound was reached: [1-9][0-9]* records lost'
+# A front end that does not come to read: what does not fit is dropped whole, and said.
+stalled() { "$krtsan" record --sim --bound=1M "$@" -o t.krt -- sh -c 'kill -STOP $PPID; "$0" init many 50000; kill -CONT $PPID' "$tree"; }
+t 'record: a slow disk, drop' 0 stalled --on-full=drop; says 't.krt: the trace is INCOMPLETE: the bound was reached: [1-9][0-9]* records lost'
+t 'analyze: of a slow disk' 0 "$krtsan" analyze --report=json:slow.json t.krt; says 'inconclusive; .*records were dropped: [1-9][0-9]* records'
+python3 - slow.json <<'END' || complain "slow.json: $(cat out)"
+import json, sys
+c = json.load(open("slow.json"))["coverage"]
+sys.exit(not (c["calls"] > 1000 and c["dropped"] > 1000 and not c["complete"]))
+END
+t 'record: a slow disk, wait' 0 stalled --on-full=wait; says 't.krt: the trace is INCOMPLETE: the bound was reached: [1-9][0-9]* records lost'
+# A front end that is killed: what it wrote is read.
+killed() { # the parent of the shell, once it has written something
+	code=0
+	"$krtsan" record --sim -o t.krt -- sh -c '"$0" init race many 1000 linger 60 & 
+		while ! [ "$(stat -c %s t.krt/*.packed 2>/dev/null || echo 0)" -gt 1000 ]; do sleep 0.1; done
+		kill -KILL $PPID; kill $!' "$tree" || code=$?
+	rm -rf sessions/* # nobody is left to do it
+	return $code
+}
+t 'record: killed' 137 killed
+t 'analyze: of a killed one' 125 "$krtsan" analyze t.krt; says KRT-RACE-WAW; says 'packed: at byte [0-9]*: the recording was cut off: its end is not there'
 # A full disk, where we may mount one.
 mkdir disk
 disk() { mount -t tmpfs -o size=$1 none disk 2>/dev/null || { echo '# a full disk: skipped, no right to mount'; return 1; }; }
-if disk 4m; then
-	t 'record: a full disk' 125 "$krtsan" record --sim -o disk/run.krt -- "$tree" init many 50000
+noise() { "$krtsan" record --sim -o disk/run.krt -- "$tree" init noise 600000 clean "$@"; }
+if disk 256k; then
+	t 'record: a full disk' 125 noise
 	says 'disk/run.krt: the trace is INCOMPLETE: no space for the records: the rest was not recorded'
 	t 'analyze: of a full disk' 0 "$krtsan" analyze disk/run.krt; says 'recording stopped after the loss of .*: no space for the records'
-	t 'record: a full disk, the program'"'"'s own code' 7 "$krtsan" record --sim -o disk/run.krt -- "$tree" init many 50000 exit 7
+	t 'record: a full disk, the program'"'"'s own code' 7 noise exit 7
 	says 'INCOMPLETE: no space'
 	finish; umount disk; disk 64k
+	mkdir disk/run.krt; head -c 1000000 /dev/zero >disk/full 2>/dev/null
 	t 'record: no room to begin' 125 "$krtsan" record --sim -o disk/run.krt -- "$tree" init clean; says 'INCOMPLETE: no space for the records'
-	t 'analyze: no room to begin' 125 "$krtsan" analyze disk/run.krt; says 'proc: too short'; count err 'no CUDA call seen' 0
-	rm -r disk/run.krt
+	t 'analyze: no room to begin' 125 "$krtsan" analyze disk/run.krt; says 'packed: at byte 0: the recording was cut off'; count err 'no CUDA call seen' 0
+	rm -r disk/run.krt disk/full
 	t 'run: no room to begin' 0 sim --session-dir=disk -- "$tree" init clean; count err 'no CUDA call seen' 0
 	says 'process [0-9]* could not begin to record: no space for the records'; says '/disk/krtsan.*: no space for the records; --session-dir=DIR'
 	t 'run: no room to begin, complete required' 67 sim --session-dir=disk --require=complete -- "$tree" init clean
@@ -528,8 +551,8 @@ prints '^    arg 0  *read  *every byte of pieces of 4 bytes, 256 apart, in \[+0,
 t 'analyze: no folder of PTX' 125 "$krtsan" analyze --ptx-path=no.folder kernels.krt; says 'ptx_path: no.folder: cannot'
 t 'explain-kernel: no folder of PTX' 125 explain --ptx-path=no.folder apply kernels.krt; says 'ptx_path: no.folder: cannot'
 damaged() { rm -rf d.krt; cp -r kernels.krt d.krt; }
-damaged; truncate -s 100 d.krt/*.proc
-t 'explain-kernel: a damaged trace' 125 explain apply d.krt; says 'too short'; count err . 1
+damaged; truncate -s 100 d.krt/*.packed
+t 'explain-kernel: a damaged trace' 125 explain apply d.krt; says 'at byte 0: the recording was cut off in the middle of a frame'; count err . 1
 t 'record: kernels in a graph' 0 "$krtsan" record --sim -o graph.krt -- "$kernels" in_a_graph fixed
 t 'explain-kernel: nodes' 0 explain 'apply<float, 0>' graph.krt
 prints '^  launches  *0$'; prints '^  graph nodes  *[1-9][0-9]*, known by ptx-range$'
@@ -546,7 +569,11 @@ t 'explain-kernel: a variable' 0 explain set_table kernels.krt; prints '^  *vari
 prints '^  *write  *every byte of \[+0, +4096) of variable "table"'
 rm -f line.kernels
 
-damaged() { rm -rf d.krt; cp -r race.krt d.krt; }
+# Lanes as the library leaves them.
+mkdir plain.krt
+t 'a folder of lanes' 0 env KRTSAN_SESSION="$work/plain.krt" LD_LIBRARY_PATH="$build/sim" LD_PRELOAD="$build/libkrtsan.so" "$tree" init race
+t 'analyze: a folder of lanes' 66 "$krtsan" analyze plain.krt; says KRT-RACE-WAW
+damaged() { rm -rf d.krt; cp -r plain.krt d.krt; }
 damaged; truncate -s 300 d.krt/*.1
 t 'damaged: truncated' 125 "$krtsan" analyze d.krt; says 'ends at byte 300 of'; says 'inconclusive'
 damaged; rm d.krt/*.1

@@ -6,6 +6,7 @@
  *   race              two sets of the same bytes on two streams, unordered
  *   clean             the same, ordered
  *   many N            N sets on one stream
+ *   noise N           a module of N bytes that do not get shorter
  *   print TEXT        to stdout, through stdio, not flushed
  *   fork{ ... }       a child by fork alone does what the braces hold
  *   exec{ ... }       a child by fork and exec
@@ -73,6 +74,23 @@ static void clean(void)
 	CU(cuCtxSynchronize());
 }
 
+static void noise(size_t n)
+{
+	static const char head[] = ".version 7.0\n.target sm_50\n.address_size 64\n";
+	char *text = malloc(sizeof(head) + n + 1);
+	uint64_t x = 1;
+	CUmodule m;
+
+	strcpy(text, head);
+	for (size_t i = 0; i < n; i++) {
+		x = x * 6364136223846793005ull + 1442695040888963407ull;
+		text[sizeof(head) - 1 + i] = i % 64 < 2 ? '/' : i % 64 == 63 ? '\n' : (char)('A' + (x >> 40) % 26);
+	}
+	text[sizeof(head) - 1 + n] = 0;
+	CU(cuModuleLoadData(&m, text));
+	free(text);
+}
+
 static void many(int n)
 {
 	while (n-- > 0)
@@ -127,6 +145,8 @@ static void act(char **av)
 			clean();
 		} else if (!strcmp(a, "many")) {
 			many(atoi(av[++i]));
+		} else if (!strcmp(a, "noise")) {
+			noise((size_t)atoi(av[++i]));
 		} else if (!strcmp(a, "print")) {
 			printf("%s\n", av[++i]);
 		} else if (!strcmp(a, "fork{") || !strcmp(a, "exec{") || !strcmp(a, "become{")) {
