@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "cli.h"
 #include "engine.h"
+#include "guard.h"
 #include "packed.h"
 #include "reader.h"
 #include "../interposer/api.h"
@@ -327,9 +328,11 @@ int krt_cmd_record(int argc, char **argv)
 		rmdir(output);
 		goto out;
 	}
+	krt_guard_folder(dir);
 	krt_options_init(def);
 	code = run(argv + next, dir, o, o->bound != def->bound);
 	krt_session_remove(dir);
+	krt_guard_folder(NULL);
 out:
 	free(dir);
 	free(def);
