@@ -331,7 +331,8 @@ bool krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
  * function does so?  What the function's stream held is done, and what waits for
  * the function has not begun.
  */
-bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *prev);
+bool krt_host_function_orders(struct krt_engine *e, enum krt_view v,
+			      const struct krt_op_info *prev);
 void krt_sync_op(struct krt_engine *e, const struct krt_call *c);
 /* The stream has signalled external semaphores. */
 void krt_semaphore_release(struct krt_engine *e, const struct krt_stream_info *s);

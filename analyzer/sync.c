@@ -952,7 +952,8 @@ static void host_function_runs(struct krt_engine *e, const struct krt_call *c)
 	}
 }
 
-bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *prev)
+bool krt_host_function_orders(struct krt_engine *e, enum krt_view v,
+			      const struct krt_op_info *prev)
 {
 	const struct krt_lane *l =
 		e->call && e->call->lane < e->lanes ? &e->lane[e->call->lane] : NULL;
@@ -963,7 +964,7 @@ bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *pr
 		return false;
 	if (!t->snap) /* the call that enqueued it has not returned: not judged */
 		return true;
-	if (krt_snapshot_has(t->snap, KRT_VIEW_DOC, prev->stamp))
+	if (krt_snapshot_has(t->snap, v, prev->stamp))
 		return true;
 	if (prev->stamp.domain == t->stamp.domain)
 		return prev->stamp.epoch > t->stamp.epoch;
@@ -973,7 +974,7 @@ bool krt_host_function_orders(struct krt_engine *e, const struct krt_op_info *pr
 	 * has begun.
 	 */
 	return prev->stream && prev->seq > t->key &&
-	       krt_order_seen(e->order, KRT_VIEW_DOC, t->stamp, prev->stamp.domain);
+	       krt_order_seen(e->order, v, t->stamp, prev->stamp.domain);
 }
 
 /* --- other stream operations ------------------------------------------------------------ */

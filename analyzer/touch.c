@@ -33,13 +33,14 @@ bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
 		return false;
 	if (s && prev->stream != s && (s->external || s->external_own || prev->external))
 		return false;
-	if (!s && krt_host_function_orders(e, prev))
+	if (!s && krt_host_function_orders(e, KRT_VIEW_DOC, prev))
 		return false;
 	if (s ? krt_order_before_stream(e->order, KRT_VIEW_DOC, prev->stamp, s->domain)
 	      : krt_order_before_host(e->order, KRT_VIEW_DOC, prev->stamp))
 		return false;
 	*view = (s ? krt_order_before_stream(e->order, KRT_VIEW_OBS, prev->stamp, s->domain)
-		   : krt_order_before_host(e->order, KRT_VIEW_OBS, prev->stamp))
+		   : krt_order_before_host(e->order, KRT_VIEW_OBS, prev->stamp) ||
+			     krt_host_function_orders(e, KRT_VIEW_OBS, prev))
 			? KRT_DOCUMENTED_ONLY
 			: KRT_BOTH_VIEWS;
 	return true;

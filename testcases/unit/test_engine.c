@@ -1613,6 +1613,31 @@ Test(hostfn, later_work_waits_for_it)
 	expect(&w, "");
 }
 
+/* All later work of the device waits for a peer copy, as was seen: that nobody promises. */
+Test(hostfn, later_work_was_seen_to_wait_for_it)
+{
+	for (int peer = 0; peer < 2; peer++) {
+		struct world w;
+		uint64_t token;
+
+		open3(&w);
+		stream(&w, 0x109, 0);
+		alloc_pinned(&w, PIN, N);
+		alloc(&w, DEV + 0x10000, N);
+		token = w.ticket;
+		call(&w, cuLaunchHostFunc, A(0x109), A(1), A(2));
+		if (peer)
+			call(&w, cuMemcpyPeer, A(DEV + 0x10000), A(0xc0), A(DEV + 0x10000 + 512),
+			     A(0xc0), A(256));
+		h2d(&w, DEV, PIN, N, S1);
+		thread(&w, 2, 2);
+		call(&w, hostfn_enter, A(token));
+		host_write(&w, PIN, N);
+		call(&w, hostfn_exit, A(token));
+		expect(&w, peer ? "HOST-WRITE-RACE:warning:1" : "HOST-WRITE-RACE:error:1");
+	}
+}
+
 /* It may run before the call that enqueued it has returned. */
 Test(hostfn, runs_early)
 {
