@@ -313,6 +313,14 @@ static bool maybe(const struct order *o, uint32_t node)
 	return o->g->node[node].flags & KRT_GN_MAYBE;
 }
 
+/* Pageable memory has an owner for each range that a node names. */
+static bool same_memory(const struct krt_gaccess *a, const struct krt_gaccess *b)
+{
+	return a->owner == b->owner || (a->owner && b->owner &&
+					a->owner->kind == KRT_MEM_PAGEABLE &&
+					b->owner->kind == KRT_MEM_PAGEABLE);
+}
+
 static void pair_add(struct order *o, const struct gpair *p)
 {
 	struct gpair *q = o->pair;
@@ -321,7 +329,7 @@ static void pair_add(struct order *o, const struct gpair *p)
 	if (p->confidence == KRT_POSSIBLE && !o->possible)
 		return;
 	for (i = 0; i < o->pairs; i++, q++)
-		if (q->other == p->other && q->rule == p->rule && q->mine->owner == p->mine->owner)
+		if (q->other == p->other && q->rule == p->rule && same_memory(q->mine, p->mine))
 			break;
 	if (i < o->pairs) {
 		bool stronger = p->confidence > q->confidence, bytes = p->from < p->end;
@@ -739,7 +747,8 @@ static void buffer_of(const struct order *o, const struct gpair *p, struct krt_b
 		}
 		return;
 	}
-	if (owner) {
+	if (owner && (owner->kind != KRT_MEM_PAGEABLE ||
+		      (p->from >= owner->base && p->end - owner->base <= owner->size))) {
 		krt_owner_buffer(owner, p->from, p->end, b);
 		*stack = owner->made.stack;
 		return;

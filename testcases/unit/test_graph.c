@@ -110,6 +110,19 @@ static void enable(struct world *w, uint64_t exec, uint64_t node, bool on)
 
 /* --- decoding ----------------------------------------------------------------------------- */
 
+static uint32_t copy_on_host(struct graph_build *b, uint64_t to, uint64_t from, uint64_t n)
+{
+	CUDA_MEMCPY3D m = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+			   .srcHost = (const void *)(uintptr_t)from,
+			   .dstMemoryType = CU_MEMORYTYPE_HOST,
+			   .dstHost = (void *)(uintptr_t)to,
+			   .WidthInBytes = n,
+			   .Height = 1,
+			   .Depth = 1};
+
+	return graph_node(b, CU_GRAPH_NODE_TYPE_MEMCPY, &m, sizeof(m));
+}
+
 static struct krt_graph_image *image(struct krt_heap *h, struct graph_build *b)
 {
 	while (b->depth)
@@ -2472,6 +2485,20 @@ Test(judged, dead_memory_is_no_meeting_place)
 	instantiate(&w, X1, G1, &b);
 	ends(&w);
 	expect(&w, "");
+}
+
+/* Two nodes that meet in two ranges of the heap: one finding has both. */
+Test(judged, ranges_of_the_heap)
+{
+	struct graph_build b;
+	struct world w;
+
+	open2(&w);
+	graph_open(&b, G1);
+	copy_on_host(&b, HEAP + 64, PIN, 64);
+	copy_on_host(&b, HEAP + 96, HEAP + 32, 64);
+	instantiate(&w, X1, G1, &b);
+	cr_assert(names(&w, HEAP + 64, HEAP + 128));
 }
 
 /* One node names what was at an address, another one what is there now. */
