@@ -7,6 +7,7 @@
 #define KRT_ORACLE_COURT_H
 
 #include "graph.h"
+#include "hostfn.h"
 #include "program.h"
 #include "rules/finding.h"
 
@@ -21,6 +22,7 @@ struct node {
 	uint64_t before[VIEWS][WORDS];
 	bool on_stream, note; /* note: a record or wait, no work */
 	int ctx, stream;      /* stream: its number, counted over their lives */
+	int form;	      /* launches: of what the executable does, counted; 0: none */
 	enum stream_kind kind;
 };
 
@@ -38,6 +40,8 @@ struct access {
 
 /* What is known of an executable beside its nodes. */
 struct court_exec {
+	int form;     /* what it does now, counted */
+	unsigned off; /* nodes that are disabled */
 	int last;	     /* node of its latest launch, -1: none */
 	bool told;	     /* of its inside */
 	int changed[GNODES]; /* since its inside was looked at; -1: any node */
@@ -116,6 +120,11 @@ struct court {
 		int failed, failed_on; /* record or wait (op, and its stream), -1: none */
 		bool failed_record;
 	} records[CONTEXTS * EVENTS];
+	int forms;
+	struct court_function {
+		int begin, end; /* nodes */
+	} function[FUNCTIONS];
+	int within; /* end of the host function that runs, -1: none */
 };
 
 /* --- nodes and edges -------------------------------------------------------------- */
@@ -206,5 +215,11 @@ void end_of(struct court *c, int op, int node, uint8_t b);
 /* --- areas of their own ---------------------------------------------------------------- */
 
 void judge_graph(struct court *c, int op); /* judge_graph.c; the graphs have changed already */
+void judge_function(struct court *c, int op); /* hostfn.c */
+/*
+ * Is an access after the end of the function that runs, or something later on its stream
+ * or of its executable?
+ */
+bool after_function(const struct court *c, const struct access *a, enum view v);
 
 #endif

@@ -73,7 +73,7 @@ static void open_slots(struct world *w)
 			make(w, b, 0, 0);
 		}
 	open_memory(w);
-	for (unsigned t = THREADS; t-- > 0;)
+	for (unsigned t = THREADS + 1; t-- > 0;)
 		thread(w, 1 + t, 1 + t);
 }
 
@@ -123,6 +123,7 @@ static void feed_batch(struct world *w, const struct op *o, uint64_t s)
 static void feed(struct world *w, const struct op *o)
 {
 	const struct range *r = o->range;
+	static uint64_t token[FUNCTIONS];
 	uint64_t s = handle_of_stream(o), ev = handle_of_event(o, o->event);
 	int answer = o->ready ? 0 : 600, result = o->refused ? REFUSED : 0;
 
@@ -233,6 +234,16 @@ static void feed(struct world *w, const struct op *o)
 		break;
 	case OP_FREE_ASYNC:
 		call(w, cuMemFreeAsync, A(buffer_slot[r->buffer].addr), A(s));
+		break;
+	case OP_HOSTFN:
+		token[o->node % FUNCTIONS] = w->ticket;
+		call(w, cuLaunchHostFunc, A(s), A(0x77), A(0));
+		break;
+	case OP_HOSTFN_RUN: /* on a thread of the driver's */
+		w->lane = 1 + THREADS;
+		call(w, hostfn_enter, A(token[o->node % FUNCTIONS]));
+		(r->write ? host_write : host_read)(w, addr_of(r), r->n * CELL);
+		call(w, hostfn_exit, A(token[o->node % FUNCTIONS]));
 		break;
 	default: /* of other files */
 		feed_memory(w, o, s);

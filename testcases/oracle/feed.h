@@ -3,7 +3,7 @@
 #ifndef KRT_ORACLE_FEED_H
 #define KRT_ORACLE_FEED_H
 
-#include "graph.h"
+#include "hostfn.h"
 #include "trial.h"
 #include "testcases/unit/rec_build.h"
 

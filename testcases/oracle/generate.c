@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs: made at random, cleared of nonsense, printed. */
-#include "graph.h"
+#include "hostfn.h"
 
 #include <string.h>
 
@@ -187,6 +187,8 @@ static enum operation pick_what(const struct program *p)
 		{OP_ACQUIRE, 8, F_NOTES},
 		{OP_EVENT_NEW, 4, F_OBJECTS},
 		{OP_STREAM_NEW, 4, F_OBJECTS},
+		{OP_HOSTFN, 10, F_FUNCTIONS},
+		{OP_HOSTFN_RUN, 10, F_FUNCTIONS},
 		{OP_CAPTURE_BEGIN, 10, F_GRAPHS},
 		{OP_CAPTURE_END, 12, F_GRAPHS},
 		{OP_INSTANTIATE, 10, F_GRAPHS},
@@ -253,7 +255,6 @@ static void pick_graph(const struct graphs *g, struct op *o)
 	o->graph = (uint8_t)rnd(GRAPH_SLOTS);
 	o->graph2 = (uint8_t)rnd(GRAPH_SLOTS);
 	o->exec = (uint8_t)rnd(EXEC_SLOTS);
-	o->node = (uint8_t)rnd(GNODES);
 	o->deps = (uint16_t)(rnd(1 << GNODES) & rnd(1 << GNODES));
 	if (o->what == OP_CAPTURE_BEGIN)
 		return;
@@ -271,10 +272,27 @@ static void pick_graph(const struct graphs *g, struct op *o)
 		o->thread = (uint8_t)(lane % THREADS);
 }
 
+/* What leads on to a launch, every now and then; NR_OPERATIONS: nothing. */
+static enum operation pick_next(const struct graphs *g)
+{
+	for (unsigned i = 0; i < EXEC_SLOTS; i++)
+		if (g->exec[i].handle && !rnd(6))
+			return OP_GRAPH_LAUNCH;
+	for (unsigned i = 0; i < GRAPH_SLOTS; i++) {
+		if (g->origin[i] >= 0 && g->capture[i].n && !rnd(6))
+			return OP_CAPTURE_END;
+		if (g->graph[i].n && !rnd(8))
+			return OP_INSTANTIATE;
+	}
+	return rnd(20) ? NR_OPERATIONS : OP_CAPTURE_BEGIN;
+}
+
 static void pick_op(const struct program *p, const struct graphs *g, struct op *o)
 {
 	memset(o, 0, sizeof(*o));
-	o->what = pick_what(p);
+	o->what = p->features & F_GRAPHS ? pick_next(g) : NR_OPERATIONS;
+	if (o->what == NR_OPERATIONS)
+		o->what = pick_what(p);
 	o->ctx = p->features & F_CONTEXTS ? (uint8_t)rnd(CONTEXTS) : 0;
 	o->thread = p->features & F_THREADS ? (uint8_t)rnd(THREADS) : 0;
 	do
@@ -314,8 +332,10 @@ static void pick_op(const struct program *p, const struct graphs *g, struct op *
 		o->range[0].n = (uint8_t)(1 + rnd((CELLS - 1 - o->range[0].from) / ROW_STEP + 1));
 		o->range[0].write = true;
 	} else {
-		o->range[0].write = o->what != OP_HOST_READ;
+		o->range[0].write =
+			o->what != OP_HOST_READ && (o->what != OP_HOSTFN_RUN || rnd(2));
 	}
+	o->node = (uint8_t)rnd(GNODES);
 	if (p->features & F_GRAPHS)
 		pick_graph(g, o);
 }
@@ -489,6 +509,7 @@ static bool sensible(const struct op *o, const enum life *life, const bool *regi
 		break;
 	case OP_HOST_READ:
 	case OP_HOST_WRITE:
+	case OP_HOSTFN_RUN:
 		if (device || kind == MAPPED || kind == ARRAY)
 			return false;
 		break;
@@ -542,12 +563,14 @@ struct scene {
 	enum life life[BUFFERS];
 	bool recorded[CONTEXTS * EVENTS], registered[BUFFERS];
 	struct graphs graphs;
+	struct functions functions;
 };
 
 static void scene_begin(struct scene *s)
 {
 	memset(s, 0, sizeof(*s));
 	graphs_begin(&s->graphs);
+	functions_begin(&s->functions);
 	for (unsigned b = 0; b < BUFFERS; b++)
 		s->life[b] = buffer_slot[b].kind == POOL ? NONE : LIVE;
 }
@@ -557,7 +580,8 @@ static bool scene_step(struct scene *s, struct program *p, unsigned i)
 {
 	const struct op *o = &p->op[i];
 
-	p->left_out[i] = !sensible(o, s->life, s->registered) || !graphs_allow(&s->graphs, o);
+	p->left_out[i] = !sensible(o, s->life, s->registered) || !graphs_allow(&s->graphs, o) ||
+			 !functions_allow(&s->functions, o);
 	/* it fails where one was never recorded */
 	if (o->what == OP_EVENT_ELAPSED &&
 	    !(s->recorded[event_of(o, o->event)] && s->recorded[event_of(o, o->event2)]))
@@ -565,6 +589,7 @@ static bool scene_step(struct scene *s, struct program *p, unsigned i)
 	if (p->left_out[i])
 		return false;
 	graphs_step(&s->graphs, p, i);
+	functions_step(&s->functions, p, i);
 	if ((o->what == OP_RECORD && !o->refused) || o->what == OP_CTX_RECORD ||
 	    o->what == OP_EVENT_NEW)
 		s->recorded[event_of(o, o->event)] = o->what != OP_EVENT_NEW;

@@ -136,6 +136,7 @@ static bool uses_stream(const struct op *o)
 	case OP_EXEC_UPDATE:
 	case OP_EXEC_ENABLE:
 	case OP_EXEC_DESTROY:
+	case OP_HOSTFN_RUN:
 		return false;
 	case OP_ALLOC:
 		return buffer_slot[o->range->buffer].kind == POOL;

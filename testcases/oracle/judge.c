@@ -15,6 +15,7 @@ int new_node(struct court *c)
 {
 	assert(c->n < NODES);
 	memset(&c->node[c->n], 0, sizeof(c->node[c->n]));
+	c->node[c->n].stream = -1;
 	return c->n++;
 }
 
@@ -254,6 +255,8 @@ void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t c
 
 			if (a->op != op && before(c, a->node, node, v))
 				continue;
+			if (host && after_function(c, a, v))
+				continue;
 			q = pair_of(c, race_rule(a->write, write, host, launch), op, a->op, buffer);
 			q->in_view[v] = true;
 			q->cells[v] |= shared;
@@ -383,6 +386,7 @@ static void copy(struct court *c, int op)
 		return;
 	}
 	read = new_node(c);
+	c->node[read].stream = stream_number(c, o, s);
 	edge(c, c->host, read, IN_DOC);
 	if (!row.at_call[DOC] || c->fault == FAULT_AT_CALL)
 		in_order(c, o, s, read, IN_DOC);
@@ -410,6 +414,7 @@ static void batch(struct court *c, int op)
 	const struct op *o = &c->p->op[op];
 	int call = new_node(c), done;
 
+	c->node[call].stream = stream_number(c, o, o->stream);
 	edge(c, c->host, call, IN_DOC);
 	done = enqueue(c, o, o->stream);
 	edge(c, call, done, IN_DOC);
@@ -778,6 +783,10 @@ static void run(struct court *c, int op)
 	case OP_VALUE_WAIT:
 		value_op(c, op);
 		break;
+	case OP_HOSTFN:
+	case OP_HOSTFN_RUN:
+		judge_function(c, op);
+		break;
 	case NR_OPERATIONS:
 		break;
 	}
@@ -805,6 +814,7 @@ void judge(const struct program *p, struct verdict *v, enum fault fault)
 	for (unsigned i = 0; i < STREAM_NUMBERS; i++)
 		c.to_host[i].op = -1;
 	graphs_begin(&c.graphs);
+	c.within = -1;
 	for (unsigned i = 0; i < p->n; i++) {
 		bool captured = !p->left_out[i] && graphs_capture(&c.graphs, &p->op[i]) >= 0;
 

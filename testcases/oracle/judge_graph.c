@@ -133,6 +133,7 @@ static void launch(struct court *c, int op)
 	if (c->fault != FAULT_RELAUNCH)
 		edge(c, k->last, n, IN_DOC);
 	k->last = n;
+	c->node[n].form = k->form;
 	for (unsigned i = 0; i < x->g.n; i++)
 		if (works(x, i))
 			touch(c, op, n, &x->g.node[i], false);
@@ -151,19 +152,24 @@ void judge_graph(struct court *c, int op)
 
 	switch (o->what) {
 	case OP_INSTANTIATE:
-		*k = (struct court_exec){.last = -1};
+		*k = (struct court_exec){.last = -1, .form = ++c->forms};
 		change(k, -1);
 		look_inside(c, x, k);
 		break;
 	case OP_EXEC_PARAMS:
 		change(k, graphs_node(&x->g, o));
+		k->form = ++c->forms;
 		break;
 	case OP_EXEC_ENABLE: /* one that was on already is the same as before */
 		if (o->ready)
 			change(k, o->node % (int)x->g.n);
+		if (k->off != x->off)
+			k->form = ++c->forms;
+		k->off = x->off;
 		break;
 	case OP_EXEC_UPDATE:
 		change(k, -1);
+		k->form = ++c->forms;
 		break;
 	case OP_GRAPH_LAUNCH:
 		launch(c, op);

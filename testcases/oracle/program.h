@@ -82,7 +82,8 @@ enum view { DOC, OBS, VIEWS };
 	X(ALLOC) X(FREE) X(FREE_ASYNC)                                                   \
 	X(CAPTURE_BEGIN) X(CAPTURE_END) X(GRAPH_NEW) X(NODE_ADD) X(NODE_CHILD)           \
 	X(NODE_PARAMS) X(INSTANTIATE) X(EXEC_PARAMS) X(EXEC_UPDATE) X(EXEC_ENABLE)       \
-	X(EXEC_DESTROY) X(GRAPH_LAUNCH)                                                   \
+	X(EXEC_DESTROY) X(GRAPH_LAUNCH)                                                  \
+	X(HOSTFN) X(HOSTFN_RUN)                                                          \
 	X(COPY_ROWS) X(COPY_ROWS_SYNC) X(REGISTER) X(UNREGISTER) X(HEAP_FREE)            \
 	X(MAP_ACCESS) X(POOL_ACCESS) X(PEER_ACCESS) X(MEMOPS) X(CTX_MEMOPS)        \
 	X(BLOCK_ALLOC) X(BLOCK_FREE) X(BLOCK_USE) X(BLOCK_RESIZE) X(POOL_DESTROY)        \
@@ -166,7 +167,8 @@ struct op {
 	X(BOUNDS)       /* copies and sets beyond the end */                             \
 	X(FAILED)       /* records and waits */                                          \
 	X(BLOCKS)       /* of suballocators */                                           \
-	X(VALUES)       /* streams that wait for them */
+	X(VALUES)       /* streams that wait for them */                                 \
+	X(FUNCTIONS)
 /* clang-format on */
 enum feature_bit {
 #define X(name) F_BIT_##name,
@@ -238,7 +240,7 @@ struct verdict {
 /* clang-format off */
 #define FAULTS(X)                                                                        \
 	X(NONE) X(FIFO) X(LEGACY) X(CALL) X(WAIT) X(RECORD) X(SYNC) X(OBSERVED)          \
-	X(AT_CALL) X(LIFE) X(STAGED) X(GRAPH_EDGE) X(RELAUNCH) X(STALE)                  \
+	X(AT_CALL) X(LIFE) X(STAGED) X(GRAPH_EDGE) X(RELAUNCH) X(STALE) X(HOSTFN) \
 	X(MEMOPS) X(ALIAS) X(PITCH) X(OVERWRITTEN) X(OWNER) X(UNSEEN) X(VALUE) X(UNFINISHED)  \
 	X(REGISTERED) X(PEERS) X(BOUNDS) X(FAILED)
 /* clang-format on */
