@@ -783,7 +783,16 @@ static int hit_confidence(const struct krt_fgroup *g, unsigned list, const struc
 	return with_op(g->fp, s->node, op, rule_of(how.kind, list), c);
 }
 
-/* The surest conflict of an access with a footprint in one space. */
+/* Memory without an allocation: what two nodes touch there is not one buffer. */
+static bool unallocated(uint64_t space)
+{
+	return space == KRT_SPACE_PAGEABLE || space == KRT_SPACE_UNKNOWN;
+}
+
+/*
+ * The surest conflict of an access with a footprint in one space: with all of it, or
+ * with one piece where there is no allocation.
+ */
 static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, struct krt_how how,
 			   const struct krt_op_info *op, const struct krt_pattern *p)
 {
@@ -803,7 +812,7 @@ static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, str
 		c = hit_confidence(g, list, s, how, op, p);
 		if (c == KRT_NO_CONFLICT || c < h.confidence)
 			continue;
-		last = find_last(e, g, list, p);
+		last = unallocated(g->id) ? s : find_last(e, g, list, p);
 		if (!last || hit_confidence(g, list, last, how, op, p) != c)
 			last = s;
 		end = lower(p->hi, last->end);
@@ -813,6 +822,8 @@ static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, str
 					 .seg = s,
 					 .from = higher(p->lo, s->from),
 					 .end = end};
+		if (unallocated(g->id))
+			continue;
 		h.from = lower(h.from, higher(p->lo, s->from));
 		h.end = higher(h.end, end);
 	}
@@ -850,6 +861,11 @@ static void pend_again(struct krt_engine *e, struct krt_pending *k, const struct
 	k->end = higher(k->end, p->end);
 }
 
+static bool same_part(const struct krt_pending *a, const struct krt_pending *b)
+{
+	return a->space == b->space && (!unallocated(a->space) || a->node == b->node);
+}
+
 /* The newest of each call site and stream is kept: what came before it is ordered before it. */
 static void pend_add(struct krt_engine *e, struct krt_exec *x, const struct krt_pending *p)
 {
@@ -860,7 +876,7 @@ static void pend_add(struct krt_engine *e, struct krt_exec *x, const struct krt_
 
 		if (krt_op_domain(k->op) == krt_op_domain(p->op) && k->kind == p->kind) {
 			if (k->op->api == p->op->api && k->op->stack == p->op->stack &&
-			    k->op->kernel == p->op->kernel && k->space == p->space) {
+			    k->op->kernel == p->op->kernel && same_part(k, p)) {
 				pend_again(e, k, p);
 				return;
 			}
@@ -1018,6 +1034,12 @@ static struct krt_pattern bytes_of(const struct krt_graph_touch *t, uint64_t fro
 	return p;
 }
 
+/* Of a pair in memory without an allocation: which node it is of. */
+static uint16_t item_of(uint32_t node)
+{
+	return (uint16_t)(1 + node % UINT16_MAX);
+}
+
 static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			const struct krt_fgroup *g, const struct hit *h,
 			enum krt_finding_view view)
@@ -1037,6 +1059,8 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			     .prev_fp = g->fp,
 			     .prev_node = h->seg->node};
 
+	if (unallocated(g->id))
+		p.prev_item = item_of(h->seg->node);
 	p.from = krt_mem_addr(t->mem, h->from);
 	p.end = krt_mem_addr(t->mem, h->end);
 	krt_pair_add(e, &p);
@@ -1195,12 +1219,16 @@ void krt_graph_meet(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 			       : krt_unordered(e, f->flight, t->stream, &view)))
 			continue;
 		g = krt_footprint_group(f, t->mem->space->id);
-		if (!g)
-			continue;
-		h = conflict(e, g, how_of_touch(t), t->op, &bytes);
-		if (h.confidence != KRT_NO_CONFLICT &&
-		    !changed_hands(f, h.seg->node, higher(from, h.seg->from)))
-			meet_flight(e, t, g, &h, view);
+		for (uint64_t at = from; g && at < end;
+		     at = unallocated(g->id) ? h.end : end) {
+			bytes.lo = at;
+			h = conflict(e, g, how_of_touch(t), t->op, &bytes);
+			if (h.confidence == KRT_NO_CONFLICT)
+				break;
+			if (!changed_hands(f, h.seg->node, higher(at, h.seg->from)))
+				meet_flight(e, t, g, &h, view);
+		}
+		bytes.lo = from;
 	}
 	if (!t->forget)
 		remember(e, t, from, end);
@@ -1224,7 +1252,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 			int c = g->count[list] ? krt_how_conflict((struct krt_how){.kind = kind},
 								  krt_flist_how(list))
 					       : KRT_NO_CONFLICT;
-			const struct krt_fseg *s;
+			const struct krt_fseg *s, *last;
 
 			if (c == KRT_NO_CONFLICT ||
 			    (!krt_flist_how(list).copy && mem->kind != KRT_MEM_MANAGED))
@@ -1232,6 +1260,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 			s = find(e, g, list, from, end);
 			if (!s)
 				continue;
+			last = find_last(e, g, list, &bytes);
 			if (list == KRT_FL_POINTER && write)
 				c = KRT_LIKELY;
 			p.confidence = (enum krt_confidence)with_node(f, s->node, c);
@@ -1244,10 +1273,20 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 			p.prev_sure = krt_flist_how(list).sure;
 			p.mem = mem;
 			p.from = krt_mem_addr(mem, higher(from, s->from));
-			p.end = krt_mem_addr(mem, lower(end, find_last(e, g, list, &bytes)->end));
+			p.end = krt_mem_addr(mem, lower(end, last->end));
 			p.prev_fp = f;
 			p.prev_node = s->node;
-			krt_pair_add(e, &p);
+			if (!unallocated(g->id)) {
+				krt_pair_add(e, &p);
+				continue;
+			}
+			for (; s <= last; s++) { /* each node's piece */
+				p.from = krt_mem_addr(mem, higher(from, s->from));
+				p.end = krt_mem_addr(mem, lower(end, s->end));
+				p.prev_node = s->node;
+				p.prev_item = item_of(s->node);
+				krt_pair_add(e, &p);
+			}
 		}
 	}
 }
@@ -1478,9 +1517,41 @@ static bool segs_meet(const struct krt_fseg *x, const struct krt_fseg *y)
 	return seg_meets(x, &solid);
 }
 
-/* What two lists of one space have in common, as far as it is as sure as what is known. */
-static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsigned la, unsigned lb,
-		   struct krt_fmeet_part *m, bool *any)
+#define PARTS_MAX 64 /* of one space without allocations */
+
+/* The part of a meeting that two segments belong to; those of a space begin at first. */
+static struct krt_fmeet_part *part_of(struct krt_engine *e, struct krt_fmeet *m, uint32_t first,
+				      const struct krt_fmeet_part *new)
+{
+	bool one = !unallocated(new->space);
+
+	for (uint32_t i = first; i < m->n; i++)
+		if (one || (m->part[i].node[0] == new->node[0] &&
+			    m->part[i].node[1] == new->node[1]))
+			return &m->part[i];
+	if (m->n - first >= PARTS_MAX ||
+	    !krt_heap_grow(&e->heap, &m->part, &m->cap, m->n, sizeof(*m->part)))
+		return NULL;
+	m->part[m->n] = *new;
+	return &m->part[m->n++];
+}
+
+static void meeting_add(struct krt_engine *e, struct krt_fmeet *m, uint32_t first,
+			const struct krt_fmeet_part *new)
+{
+	struct krt_fmeet_part *p = part_of(e, m, first, new);
+
+	if (!p || new->confidence < p->confidence)
+		return;
+	if (new->confidence > p->confidence)
+		*p = *new;
+	p->from = lower(p->from, new->from);
+	p->end = higher(p->end, new->end);
+}
+
+/* What two lists of one space have in common. */
+static void common(struct krt_engine *e, struct krt_fmeet *m, uint32_t first,
+		   const struct krt_fgroup *a, const struct krt_fgroup *b, unsigned la, unsigned lb)
 {
 	const struct krt_fseg *x = a->fp->seg + a->at[la], *y = b->fp->seg + b->at[lb];
 	const struct krt_fseg *xe = x + a->count[la], *ye = y + b->count[lb];
@@ -1494,7 +1565,12 @@ static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsig
 			y++;
 		for (const struct krt_fseg *k = y; k < ye && k->from < x->end && tried < TRIES_MAX;
 		     k++, tried++) {
-			uint64_t from = higher(x->from, k->from), end = lower(x->end, k->end);
+			struct krt_fmeet_part part = {.list = {(uint8_t)la, (uint8_t)lb},
+						      .node = {x->node, k->node},
+						      .know = {x->know, k->know},
+						      .space = a->id,
+						      .from = higher(x->from, k->from),
+						      .end = lower(x->end, k->end)};
 			int sure;
 
 			if (k->end <= x->from || !segs_meet(x, k))
@@ -1503,24 +1579,10 @@ static void common(const struct krt_fgroup *a, const struct krt_fgroup *b, unsig
 			sure = with_bytes(x, krt_flist_how(la), &bytes, krt_flist_how(lb), c);
 			sure = with_nodes(a->fp, x->node, b->fp, k->node,
 					  rule_of(kind_of(la), lb), sure);
-			if (*any && sure < (int)m->confidence)
+			if (sure == KRT_NO_CONFLICT)
 				continue;
-			if (*any && sure == (int)m->confidence) {
-				m->from = lower(m->from, from);
-				m->end = higher(m->end, end);
-				continue;
-			}
-			*any = true;
-			m->confidence = (uint8_t)sure;
-			m->list[0] = (uint8_t)la;
-			m->list[1] = (uint8_t)lb;
-			m->node[0] = x->node;
-			m->node[1] = k->node;
-			m->know[0] = x->know;
-			m->know[1] = k->know;
-			m->space = a->id;
-			m->from = from;
-			m->end = end;
+			part.confidence = (uint8_t)sure;
+			meeting_add(e, m, first, &part);
 		}
 	}
 }
@@ -1557,15 +1619,12 @@ static const struct krt_fmeet *meeting(struct krt_engine *e, const struct krt_fo
 	m->key = key;
 	for (uint32_t i = 0; i < a->groups; i++) {
 		const struct krt_fgroup *g = krt_footprint_group(b, a->group[i].id);
-		struct krt_fmeet_part part;
-		bool any = false;
+		uint32_t first = m->n;
 
 		for (unsigned k = 0; g && k < KRT_FLISTS * KRT_FLISTS; k++)
 			if (a->group[i].count[k / KRT_FLISTS] && g->count[k % KRT_FLISTS])
-				common(&a->group[i], g, k / KRT_FLISTS, k % KRT_FLISTS, &part,
-				       &any);
-		if (any && krt_heap_grow(heap, &m->part, &m->cap, m->n, sizeof(*m->part)))
-			m->part[m->n++] = part;
+				common(e, m, first, &a->group[i], g, k / KRT_FLISTS,
+				       k % KRT_FLISTS);
 	}
 	HASH_ADD(hh, e->graphs.meets, key, sizeof(m->key), m);
 	if (!m->hh.tbl) {
@@ -1618,6 +1677,10 @@ static void flights_meet(struct krt_engine *e, struct krt_footprint *f, struct k
 	p.cur_node = m->node[me];
 	p.prev_fp = f;
 	p.prev_node = m->node[!me];
+	if (unallocated(m->space)) {
+		p.cur_item = item_of(p.cur_node);
+		p.prev_item = item_of(p.prev_node);
+	}
 	krt_pair_add(e, &p);
 }
 
@@ -1646,44 +1709,57 @@ static bool is_stale(const struct krt_footprint *f, uint64_t space, uint64_t add
 	return false;
 }
 
+/* Returns where to go on, k->end: nothing more is met. */
+static uint64_t meet_logged(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op,
+			    const struct krt_glog *k, const struct krt_fgroup *g,
+			    enum krt_finding_view view, uint64_t from)
+{
+	struct krt_how how = {.kind = k->kind,
+			      .sure = k->sure,
+			      .copy = k->op->class != KRT_OPC_KERNEL,
+			      .coop = k->op->coop};
+	struct krt_pair p = {.cur = op, .prev = k->op, .view = view};
+	struct krt_pattern bytes = k->pattern;
+	struct hit h;
+
+	bytes.lo = from;
+	h = conflict(e, g, how, k->op, &bytes);
+	p.mem = h.confidence == KRT_NO_CONFLICT ? NULL : memory_of(e, k->space, k->addr);
+	if (!p.mem)
+		return k->end;
+	p.from = krt_mem_addr(p.mem, h.from);
+	p.end = krt_mem_addr(p.mem, h.end);
+	if (is_stale(x->fp, k->space, p.from))
+		return k->end;
+	p.rule = rule_of(k->kind, h.list);
+	p.confidence = (enum krt_confidence)h.confidence;
+	p.cur_what = krt_what_of(kind_of(h.list));
+	p.prev_what = krt_what_of(k->kind);
+	p.cur_know = h.seg->know;
+	p.prev_know = k->know;
+	p.cur_sure = krt_flist_how(h.list).sure;
+	p.prev_sure = k->sure;
+	p.cur_fp = x->fp;
+	p.cur_node = h.seg->node;
+	if (unallocated(g->id))
+		p.cur_item = item_of(p.cur_node);
+	krt_pair_add(e, &p);
+	return unallocated(g->id) ? h.end : k->end;
+}
+
 /* What came since the launch before. */
 static void judge_log(struct krt_engine *e, struct krt_exec *x, struct krt_op_info *op)
 {
 	for (struct krt_glog *k = log_last(e); k && k->number > x->seen; k = k->hh.prev) {
-		struct krt_pair p = {.cur = op, .prev = k->op};
 		const struct krt_fgroup *g;
-		struct krt_how how;
-		struct hit h;
+		enum krt_finding_view view;
 
 		e->graphs.steps++;
-		if (!krt_unordered(e, k->op, op->stream, &p.view))
+		if (!krt_unordered(e, k->op, op->stream, &view))
 			continue;
 		g = krt_footprint_group(x->fp, k->space);
-		if (!g)
-			continue;
-		how.kind = k->kind;
-		how.sure = k->sure;
-		how.copy = k->op->class != KRT_OPC_KERNEL;
-		how.coop = k->op->coop;
-		h = conflict(e, g, how, k->op, &k->pattern);
-		p.mem = h.confidence == KRT_NO_CONFLICT ? NULL : memory_of(e, k->space, k->addr);
-		if (!p.mem)
-			continue;
-		p.from = krt_mem_addr(p.mem, h.from);
-		p.end = krt_mem_addr(p.mem, h.end);
-		if (is_stale(x->fp, k->space, p.from))
-			continue;
-		p.rule = rule_of(k->kind, h.list);
-		p.confidence = (enum krt_confidence)h.confidence;
-		p.cur_what = krt_what_of(kind_of(h.list));
-		p.prev_what = krt_what_of(k->kind);
-		p.cur_know = h.seg->know;
-		p.prev_know = k->know;
-		p.cur_sure = krt_flist_how(h.list).sure;
-		p.prev_sure = k->sure;
-		p.cur_fp = x->fp;
-		p.cur_node = h.seg->node;
-		krt_pair_add(e, &p);
+		for (uint64_t at = k->from; g && at < k->end;)
+			at = meet_logged(e, x, op, k, g, view, at);
 	}
 	x->seen = e->graphs.logged;
 }
@@ -1719,6 +1795,8 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 		}
 		p.cur_fp = x->fp;
 		p.cur_node = k->node;
+		if (unallocated(k->space))
+			p.cur_item = item_of(k->node);
 		krt_pair_add(e, &p);
 	}
 	/* judged once: the next launch comes after this one */

@@ -76,6 +76,7 @@ struct gpair {
 	uint32_t other;
 	const struct krt_gaccess *mine;
 	uint8_t its_kind, its_know, its_sure;
+	uint16_t its_item; /* of an access with bytes: which one of the other node */
 	const struct krt_gmem *mem; /* of the graph itself */
 	uint64_t from, end;	    /* addresses; equal: not known */
 	bool early;		    /* there is an edge, which the later one does not wait for */
@@ -313,12 +314,16 @@ static bool maybe(const struct order *o, uint32_t node)
 	return o->g->node[node].flags & KRT_GN_MAYBE;
 }
 
-/* Pageable memory has an owner for each range that a node names. */
-static bool same_memory(const struct krt_gaccess *a, const struct krt_gaccess *b)
+/* Memory without an allocation: what two accesses touch is not one buffer. */
+static bool unallocated(const struct krt_gaccess *a)
 {
-	return a->owner == b->owner || (a->owner && b->owner &&
-					a->owner->kind == KRT_MEM_PAGEABLE &&
-					b->owner->kind == KRT_MEM_PAGEABLE);
+	return !a->owner || a->owner->kind == KRT_MEM_PAGEABLE;
+}
+
+static bool same_memory(const struct gpair *a, const struct gpair *b)
+{
+	return a->mine->owner == b->mine->owner &&
+	       (!unallocated(a->mine) || (a->mine == b->mine && a->its_item == b->its_item));
 }
 
 static void pair_add(struct order *o, const struct gpair *p)
@@ -329,7 +334,7 @@ static void pair_add(struct order *o, const struct gpair *p)
 	if (p->confidence == KRT_POSSIBLE && !o->possible)
 		return;
 	for (i = 0; i < o->pairs; i++, q++)
-		if (q->other == p->other && q->rule == p->rule && same_memory(q->mine, p->mine))
+		if (q->other == p->other && q->rule == p->rule && same_memory(q, p))
 			break;
 	if (i < o->pairs) {
 		bool stronger = p->confidence > q->confidence, bytes = p->from < p->end;
@@ -415,6 +420,7 @@ static void meet(void *user, const struct krt_access *prev, uint64_t from, uint6
 			  .mine = a,
 			  .its_kind = prev->kind,
 			  .its_know = prev->know,
+			  .its_item = prev->item,
 			  .from = to_addr(a, from),
 			  .end = to_addr(a, end)};
 	int c;
@@ -747,8 +753,7 @@ static void buffer_of(const struct order *o, const struct gpair *p, struct krt_b
 		}
 		return;
 	}
-	if (owner && (owner->kind != KRT_MEM_PAGEABLE ||
-		      (p->from >= owner->base && p->end - owner->base <= owner->size))) {
+	if (owner) {
 		krt_owner_buffer(owner, p->from, p->end, b);
 		*stack = owner->made.stack;
 		return;
@@ -816,6 +821,8 @@ static void report(struct order *o, uint32_t v, const struct gpair *p)
 	f.offset = shape.buffer.offset;
 	f.len = shape.buffer.len;
 	f.size = shape.buffer.size;
+	if (nodes && unallocated(p->mine))
+		f.part = 1 + (uint32_t)(p->mine - o->set[v]->access) * UINT16_MAX + p->its_item;
 	krt_find(o->e, &f, &shape, stack);
 }
 

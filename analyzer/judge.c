@@ -806,7 +806,7 @@ void krt_find_life(struct krt_engine *e, const struct krt_facts *facts,
 
 	key = mix_text(mix_text(key, facts->cur.api), facts->prev.api);
 	key = krt_mix(mix_text(key, shape->buffer.allocated_by), alloc_stack);
-	key = krt_mix(key, facts->note);
+	key = krt_mix(krt_mix(key, facts->note), facts->part);
 	f = admit(e, key, facts->rule, facts->confidence, facts->view);
 	if (!f)
 		return;

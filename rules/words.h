@@ -126,6 +126,7 @@ struct krt_facts {
 	enum krt_rule_id rule;
 	enum krt_confidence confidence;
 	enum krt_finding_view view;
+	uint32_t part; /* tells apart what two operations do in memory without an allocation, or 0 */
 	struct krt_side cur, prev;
 	const char *buffer;   /* `device buffer "x" at 0x..`, or NULL */
 	uint64_t offset, len; /* the shared bytes; len 0: not known */

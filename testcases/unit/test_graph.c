@@ -2487,18 +2487,95 @@ Test(judged, dead_memory_is_no_meeting_place)
 	expect(&w, "");
 }
 
-/* Two nodes that meet in two ranges of the heap: one finding has both. */
-Test(judged, ranges_of_the_heap)
+/* How many findings, all of so many bytes; 0: others. */
+static size_t pieces_of(struct world *w, uint64_t len)
+{
+	struct krt_report *r = world_report(w);
+	size_t n = r ? r->nfindings : 0;
+
+	for (size_t i = 0; r && i < r->nfindings; i++)
+		if (r->finding[i].current.range_len != len)
+			n = 0;
+	krt_report_destroy(r);
+	krt_engine_destroy(w->e);
+	return n;
+}
+
+static uint32_t copy_down(struct graph_build *b, uint64_t to, uint64_t from, uint64_t n)
+{
+	CUDA_MEMCPY3D m = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			   .srcDevice = from,
+			   .dstMemoryType = CU_MEMORYTYPE_HOST,
+			   .dstHost = (void *)(uintptr_t)to,
+			   .WidthInBytes = n,
+			   .Height = 1,
+			   .Depth = 1};
+
+	return graph_node(b, CU_GRAPH_NODE_TYPE_MEMCPY, &m, sizeof(m));
+}
+
+static struct graph_build *two_down(uint64_t graph)
+{
+	static struct graph_build build[4];
+	struct graph_build *g = &build[graph & 3];
+
+	graph_open(g, graph);
+	copy_down(g, HEAP, DEV, 64);
+	copy_down(g, HEAP + 0x100000, DEV, 64);
+	return g;
+}
+
+#define BIG (DEV + 0x10000000)
+
+/* Memory without an allocation is as many buffers as nodes touch: never all that lies between. */
+Test(judged, pieces_of_the_heap)
 {
 	struct graph_build b;
 	struct world w;
 
-	open2(&w);
+	open2(&w); /* nodes */
 	graph_open(&b, G1);
 	copy_on_host(&b, HEAP + 64, PIN, 64);
 	copy_on_host(&b, HEAP + 96, HEAP + 32, 64);
 	instantiate(&w, X1, G1, &b);
-	cr_assert(names(&w, HEAP + 64, HEAP + 128));
+	cr_assert_eq(pieces_of(&w, 32), 2);
+	open2(&w); /* two launches */
+	instantiate(&w, X1, G1, two_down(G1));
+	instantiate(&w, X2, G2, two_down(G2));
+	graph_launch(&w, X1, S1);
+	graph_launch(&w, X2, S2);
+	cr_assert_eq(pieces_of(&w, 64), 2);
+	open2(&w); /* an operation on both, before and after */
+	alloc(&w, BIG, 0x200000);
+	instantiate(&w, X1, G1, two_down(G1));
+	d2h(&w, HEAP, BIG, 0x200000, S2);
+	graph_launch(&w, X1, S1);
+	cr_assert_eq(pieces_of(&w, 64), 2);
+	open2(&w);
+	alloc(&w, BIG, 0x200000);
+	instantiate(&w, X1, G1, two_down(G1));
+	graph_launch(&w, X1, S1);
+	d2h(&w, HEAP, BIG, 0x200000, S2);
+	cr_assert_eq(pieces_of(&w, 64), 2);
+	open2(&w);
+	alloc(&w, BIG, 0x200000);
+	d2h(&w, HEAP, BIG, 0x200000, S2);
+	instantiate(&w, X1, G1, two_down(G1));
+	graph_launch(&w, X1, S1);
+	cr_assert_eq(pieces_of(&w, 64), 2);
+	open2(&w); /* the CPU */
+	instantiate(&w, X1, G1, two_down(G1));
+	graph_launch(&w, X1, S1);
+	host_read(&w, HEAP, 0x200000);
+	cr_assert_eq(pieces_of(&w, 64), 2);
+	open2(&w);
+	alloc(&w, BIG, 0x200000);
+	instantiate(&w, X1, G1, two_down(G1));
+	graph_launch(&w, X1, S1);
+	sync_stream(&w, S1);
+	host_read(&w, HEAP, 0x200000);
+	d2h(&w, HEAP, BIG, 0x200000, S2);
+	expect(&w, "");
 }
 
 /* One node names what was at an address, another one what is there now. */
