@@ -82,6 +82,15 @@ bool graph_before(const struct graph *g, int a, int b)
 	return a != b && beside_before(g, a, b);
 }
 
+/* Is there room in a graph for a child node with a copy of another one? */
+static bool holds(const struct graph *g, const struct graph *child)
+{
+	for (unsigned i = 0; i < child->n; i++)
+		if (depth_of(child, (int)i) >= GDEPTH)
+			return false;
+	return g->n + 1 + child->n <= GNODES;
+}
+
 /* --- sense --------------------------------------------------------------------------- */
 
 static bool captures_blocking(const struct graphs *g, unsigned ctx)
@@ -170,7 +179,7 @@ static bool captures_well(const struct graphs *g, const struct op *o, int captur
 	case OP_WAIT: /* for an event of the same capture */
 		return g->event[event_slot(o, o->event)].capture == capture;
 	case OP_GRAPH_LAUNCH:
-		return x->handle && !x->off && in->n + 1 + x->g.n <= GNODES;
+		return x->handle && !x->off && holds(in, &x->g);
 	case OP_CAPTURE_END:
 		return g->origin[capture] == (int)lane_of(o);
 	default:
@@ -203,7 +212,7 @@ static bool allow_graph_op(const struct graphs *g, const struct op *o)
 	case OP_NODE_ADD:
 		return t->handle && t->n < GNODES;
 	case OP_NODE_CHILD:
-		return t->handle && u->handle && u != t && u->n && t->n + 1 + u->n <= GNODES;
+		return t->handle && u->handle && u != t && u->n && holds(t, u);
 	case OP_NODE_PARAMS:
 		return t->handle && graphs_node(t, o) >= 0;
 	case OP_INSTANTIATE:

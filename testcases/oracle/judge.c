@@ -231,6 +231,23 @@ static void meet_past(struct court *c, unsigned i, int op, int node, uint8_t buf
 		a->told |= cells;
 }
 
+/*
+ * A host function may run after work was enqueued that waits for it: of what such work
+ * has replaced on its stream nothing is known any more.
+ */
+static cells_t replaced(const struct court *c, unsigned a)
+{
+	const struct access *x = &c->access[a];
+	cells_t cells = 0;
+
+	for (unsigned i = a + 1; c->within >= 0 && i < c->naccesses; i++)
+		if (c->node[c->access[i].node].stream == c->node[x->node].stream &&
+		    home_of(c->access[i].buffer) == home_of(x->buffer) &&
+		    (c->access[i].write || !x->write))
+			cells |= c->access[i].cells;
+	return cells;
+}
+
 void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t cells, bool write,
 	  bool host)
 {
@@ -261,6 +278,8 @@ void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t c
 			q->in_view[v] = true;
 			q->cells[v] |= shared;
 			q->need[v] |= shared & ~hidden(c, i, op, item, write, false);
+			if (host)
+				q->need[v] &= ~replaced(c, i);
 		}
 	}
 }
