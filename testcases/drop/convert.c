@@ -55,7 +55,7 @@ static struct {
 	unsigned ends;
 	uint64_t graph[GRAPH_SLOTS], exec[EXEC_SLOTS]; /* handles; 0: free */
 	bool live[BUFFERS];
-	uint64_t size[BUFFERS];
+	uint64_t size[BUFFERS], handle[BUFFERS + 1]; /* of what is mapped there */
 	unsigned buffers;
 	uint64_t ended[KRT_LANES];
 } w;
@@ -565,6 +565,16 @@ static void one_call(struct op *o, const struct krt_call *c)
 	case KRT_OP_ALLOC_ASYNC:
 		new_buffer(o, POOL, c->out_addr, c->bytes);
 		break;
+	case KRT_OP_VMM_MAP:
+		for (unsigned b = 0; b < w.buffers; b++)
+			if (w.handle[b] == c->handle)
+				lacks("memory that is mapped again");
+		w.handle[w.buffers] = c->handle;
+		new_buffer(o, MAPPED, c->addr, c->bytes);
+		break;
+	case KRT_OP_VMM_UNMAP:
+		end_buffer(o, OP_FREE, c->addr);
+		break;
 	case KRT_OP_MODULE_GLOBAL:
 		if (!c->out_size)
 			lacks("variables whose size nobody asked for");
@@ -624,6 +634,11 @@ static void one_call(struct op *o, const struct krt_call *c)
 		o->what = OP_GRAPH_LAUNCH;
 		o->exec = exec_of(c->exec);
 		break;
+	case KRT_OP_VMM_CREATE:
+	case KRT_OP_VMM_RELEASE:
+	case KRT_OP_VMM_RESERVE:
+	case KRT_OP_VMM_ADDR_FREE:
+	case KRT_OP_VMM_ACCESS:
 	case KRT_OP_CAPTURE_MODE:
 	case KRT_OP_POOL_CREATE:
 	case KRT_OP_POOL_DESTROY:
@@ -631,6 +646,7 @@ static void one_call(struct op *o, const struct krt_call *c)
 	case KRT_OP_NONE:
 	case KRT_OP_INIT:
 	case KRT_OP_CTX_CURRENT:
+	case KRT_OP_CTX_CREATE:
 	case KRT_OP_PRIMARY_RETAIN:
 	case KRT_OP_PRIMARY_RELEASE:
 	case KRT_OP_PEER_ENABLE:
@@ -763,18 +779,37 @@ static void check_ends(void)
 				lacks("ends of memory of the heap");
 }
 
-static uint64_t bound[BUFFERS][CELLS + 1]; /* ascending */
+/*
+ * The ends of all pieces cut a buffer into intervals. Those that the same ranges touch are
+ * one cell: nothing tells them apart.
+ */
+#define BOUNDS 2048
+static uint64_t bound[BUFFERS][BOUNDS], sign[BUFFERS][BOUNDS]; /* ascending; what touches it */
+static uint8_t cell[BUFFERS][BOUNDS];
 static unsigned bounds[BUFFERS];
+
+static unsigned place_of(unsigned b, uint64_t at)
+{
+	unsigned lo = 0, hi = bounds[b];
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (bound[b][mid] < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
 
 static void add_bound(unsigned b, uint64_t at)
 {
-	unsigned i = 0;
+	unsigned i = place_of(b, at);
 
-	while (i < bounds[b] && bound[b][i] < at)
-		i++;
 	if (i < bounds[b] && bound[b][i] == at)
 		return;
-	if (bounds[b] == CELLS + 1) {
+	if (bounds[b] == BOUNDS) {
 		lacks("more cells");
 		return;
 	}
@@ -783,28 +818,65 @@ static void add_bound(unsigned b, uint64_t at)
 	bounds[b]++;
 }
 
-static cells_t cells_between(unsigned b, uint64_t lo, uint64_t hi)
+static void sign_intervals(const struct piece *x)
 {
+	uint64_t h = (x->op * RANGES + x->range + 1) * 0x9e3779b97f4a7c15ull;
+
+	h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ull; /* a sum: their order is nothing */
+	for (unsigned i = place_of(x->buffer, x->lo); bound[x->buffer][i] < x->hi; i++)
+		sign[x->buffer][i] += h ^ h >> 32;
+}
+
+static void name_cells(unsigned b)
+{
+	uint64_t of[CELLS];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i + 1 < bounds[b]; i++) {
+		unsigned k = 0;
+
+		while (k < n && of[k] != sign[b][i])
+			k++;
+		if (k == CELLS) {
+			lacks("more cells");
+			return;
+		}
+		if (k == n)
+			of[n++] = sign[b][i];
+		cell[b][i] = (uint8_t)k;
+	}
+}
+
+/* ends: the first and the last alone. */
+static cells_t cells_between(unsigned b, uint64_t lo, uint64_t hi, bool ends)
+{
+	unsigned first = place_of(b, lo), end = first;
 	cells_t cells = 0;
 
-	for (unsigned i = 0; i + 1 < bounds[b]; i++)
-		if (bound[b][i] >= lo && bound[b][i + 1] <= hi)
-			cells |= (cells_t)1 << i;
+	for (; end + 1 < bounds[b] && bound[b][end + 1] <= hi; end++)
+		cells |= (cells_t)1 << cell[b][end];
+	if (ends && cells)
+		cells = (cells_t)1 << cell[b][first] | (cells_t)1 << cell[b][end - 1];
 	return cells;
 }
 
 static void make_cells(void)
 {
 	memset(bounds, 0, sizeof(bounds));
+	memset(sign, 0, sizeof(sign));
 	for (unsigned i = 0; i < w.pieces; i++) {
 		add_bound(w.piece[i].buffer, w.piece[i].lo);
 		add_bound(w.piece[i].buffer, w.piece[i].hi);
 	}
-	for (unsigned i = 0; i < w.pieces; i++) {
+	for (unsigned i = 0; i < w.pieces && !w.c->lacks[0]; i++)
+		sign_intervals(&w.piece[i]);
+	for (unsigned b = 0; b < w.buffers && !w.c->lacks[0]; b++)
+		name_cells(b);
+	for (unsigned i = 0; i < w.pieces && !w.c->lacks[0]; i++) {
 		const struct piece *x = &w.piece[i];
 		struct range *r = &w.c->p.op[x->op].range[x->range];
 
-		r->cells |= cells_between(x->buffer, x->lo, x->hi);
+		r->cells |= cells_between(x->buffer, x->lo, x->hi, false);
 		r->bytes += x->hi - x->lo;
 	}
 }
@@ -1048,13 +1120,13 @@ void take_findings(struct trial *t, const struct converted *c, const struct krt_
 			return;
 		}
 		if (has_cells(x->rule)) {
-			x->cells = cells_between(x->buffer, lo, hi);
+			x->cells = cells_between(x->buffer, lo, hi, false);
 			if (!x->cells) {
 				snprintf(t->why, sizeof(t->why), "bytes that nobody touched: %s",
 					 f->message);
 				return;
 			}
-			x->ends = ends_of(x->cells);
+			x->ends = cells_between(x->buffer, lo, hi, true);
 		}
 		/* of a kernel that only has a pointer into the memory the judge knows nothing */
 		if (is_free(x->rule) && c->p.op[x->prev].what == OP_KERNEL &&
