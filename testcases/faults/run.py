@@ -467,6 +467,20 @@ def clocks():
                 check(f"clock, {p.name}: {jump}", [f"{b}: {err[-300:]}" for b in bad])
 
 
+def namespaces():
+    p = Life("many")
+    for shift in ("100000", "-5000"):
+        inside = ["unshare", "-T", "--monotonic", shift]
+        if subprocess.run([*inside, "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+            print("# clock, a time namespace: skipped, no right to make one")
+            return
+        with Place() as place:
+            rc, out, err = place.run(p.command(place)[:-2] + inside + p.argv, **p.more)
+            got = place.read()
+            bad = p.harm(out, rc, got) + p.judge(got) + place.left() + ([] if got and got[0] else ["not complete"])
+            check(f"clock, a time namespace: {shift} s", [f"{b}: {err[-300:]}" for b in bad])
+
+
 # ---- who may preload ----
 
 def privileges():
@@ -553,7 +567,7 @@ def planted():
 
 
 PARTS = {"planted": planted, "library": library_calls, "analyzer": analyzer, "lives": lives, "kills": kills, "disks": disks,
-         "clocks": clocks, "privileges": privileges, "hours": hours}
+         "clocks": clocks, "namespaces": namespaces, "privileges": privileges, "hours": hours}
 
 try:
     for name, part in PARTS.items():
