@@ -604,6 +604,7 @@ void krt_engine_finish(struct krt_engine *e, uint32_t trouble, uint64_t dropped)
 		return;
 	e->finished = true;
 	e->judge = true;
+	krt_order_at(e->order, 0, 0); /* no call is in flight any more */
 	if (e->cfg.nchanges)
 		krt_change_end(e);
 	krt_storm_finish(e);

@@ -32,6 +32,7 @@ struct world {
 	uint32_t stack;
 	uint8_t flags;
 	uint16_t library; /* number of the library call that it is in, 0: none */
+	uint64_t began; /* ticket with which the next call began, 0: the next ticket */
 	uint64_t now, took; /* times of the next call: now moves on by took */
 	int rc; /* of the last feed */
 	union {
@@ -68,7 +69,9 @@ static inline void call_begin(struct world *w, enum krt_api_id api, ...)
 	w->u.call.argc = krt_api[api].argc;
 	w->u.call.ctx = w->ctx;
 	w->u.call.stack = w->stack;
-	w->u.call.t0 = w->ticket++;
+	w->u.call.t0 = w->began ? w->began : w->ticket;
+	w->began = 0;
+	w->ticket++;
 	va_start(ap, api);
 	for (unsigned i = 0; i < krt_api[api].argc; i++)
 		w->u.call.args[i] = va_arg(ap, uint64_t);

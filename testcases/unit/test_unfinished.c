@@ -57,6 +57,25 @@ Test(copy, nothing_waits)
 	expect(&w, "UNFINISHED:warning:1");
 }
 
+/* The last call began before another thread's wait returned: at the end that is known. */
+Test(copy, last_call_overlaps_the_wait)
+{
+	for (int waits = 0; waits < 2; waits++) {
+		struct world w;
+		uint64_t began;
+
+		copying(&w);
+		began = w.ticket++;
+		if (waits)
+			sync_stream(&w, S1);
+		thread(&w, 2, 2);
+		w.began = began;
+		set(&w, DEV + 2 * N, 64, S2);
+		leave(&w);
+		expect(&w, waits ? "" : "UNFINISHED:warning:1");
+	}
+}
+
 /* One of each stream, the newest. */
 Test(copy, of_each_stream)
 {
