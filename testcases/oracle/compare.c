@@ -160,7 +160,7 @@ static bool later_use_told(const struct trial *t, const struct program *p, const
 		const struct pair *k = &t->verdict.pair[i];
 
 		if (k->rule == q->rule && k->cur == q->cur && k->buffer == q->buffer &&
-		    k->prev > q->prev &&
+		    program_later(p, q->prev, k->prev) &&
 		    (same_stream(&p->op[k->prev], &p->op[q->prev]) ||
 		     same_exec(p, q->prev, k->prev)) &&
 		    later_use_told(t, p, k, v))

@@ -22,6 +22,7 @@ struct node {
 	uint64_t before[VIEWS][WORDS];
 	bool on_stream, note; /* note: a record or wait, no work */
 	int ctx, stream;      /* stream: its number, counted over their lives */
+	int op; /* of whose call it is */
 	int form;	      /* launches: of what the executable does, counted; 0: none */
 	enum stream_kind kind;
 };
@@ -54,6 +55,9 @@ struct court {
 	enum fault fault;
 	int n;
 	struct node node[NODES];
+	int op, began; /* in hand; the first one whose call had not returned when its began */
+	int mine; /* what the call in hand knows of host */
+	int host_was[OPS];
 	int host;				/* what the CPU has done and waited for */
 	int stream[CONTEXTS][STREAMS][THREADS]; /* number of what is in the slot */
 	int nstreams;

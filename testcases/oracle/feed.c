@@ -298,6 +298,7 @@ void ask_engine(struct trial *t, const struct program *p)
 {
 	static struct world w;
 	static struct graphs was, is;
+	uint64_t before[OPS];
 	struct krt_report *r;
 
 	open_slots(&w);
@@ -313,6 +314,11 @@ void ask_engine(struct trial *t, const struct program *p)
 		w.stack = i + 1;
 		w.ctx = 0xc0 + o->ctx;
 		w.lane = 1 + o->thread;
+		/* room for calls that begin before this one, and return later */
+		before[i] = w.ticket;
+		w.ticket += OPS;
+		if (program_began(p, i) < i)
+			w.began = before[program_began(p, i)] + i - program_began(p, i);
 		was = is;
 		graphs_step(&is, p, i);
 		capture = graphs_capture(&was, o);

@@ -335,6 +335,8 @@ static void pick_op(const struct program *p, const struct graphs *g, struct op *
 		o->range[0].write =
 			o->what != OP_HOST_READ && (o->what != OP_HOSTFN_RUN || rnd(2));
 	}
+	if (p->features & F_OVERLAPS && p->features & F_THREADS)
+		o->early = (uint8_t)(rnd(3) ? 0 : rnd(4));
 	o->node = (uint8_t)rnd(GNODES);
 	if (p->features & F_GRAPHS)
 		pick_graph(g, o);

@@ -10,8 +10,8 @@
 
 #include "program.h"
 
-#define GDEPTH 2  /* of graphs in graphs */
-#define LANES (CONTEXTS * STREAMS * THREADS)
+#define GDEPTH 2 /* of graphs in graphs */
+#define LANES  (CONTEXTS * STREAMS * THREADS)
 
 enum gnode_type { GN_KERNEL, GN_COPY, GN_SET, GN_CHILD };
 struct gnode {

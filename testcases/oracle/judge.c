@@ -16,6 +16,7 @@ int new_node(struct court *c)
 	assert(c->n < NODES);
 	memset(&c->node[c->n], 0, sizeof(c->node[c->n]));
 	c->node[c->n].stream = -1;
+	c->node[c->n].op = c->op;
 	return c->n++;
 }
 
@@ -84,7 +85,7 @@ int enqueue(struct court *c, const struct op *o, unsigned s)
 	int n = new_node(c);
 
 	if (c->fault != FAULT_CALL)
-		edge(c, c->host, n, IN_DOC);
+		edge(c, c->mine, n, IN_DOC);
 	in_order(c, o, s, n, IN_DOC);
 	c->node[n].on_stream = true;
 	c->node[n].ctx = o->ctx;
@@ -95,11 +96,15 @@ int enqueue(struct court *c, const struct op *o, unsigned s)
 
 void host_after(struct court *c, int from, unsigned views)
 {
-	int n = new_node(c);
+	int n = new_node(c), mine = c->mine == c->host ? n : new_node(c);
 
 	edge(c, c->host, n, IN_DOC);
+	edge(c, c->mine, mine, IN_DOC);
 	edge(c, from, n, views);
+	if (mine != n)
+		edge(c, from, mine, views);
 	c->host = n;
+	c->mine = mine;
 }
 
 /* Destroyed streams go on with their work, but were not seen to be waited for. */
@@ -113,15 +118,26 @@ static bool exists(const struct court *c, int stream)
 
 void host_after_all(struct court *c, int ctx, int stream, bool blocking, unsigned views)
 {
-	int n = new_node(c);
+	int n = new_node(c), mine = c->mine == c->host ? n : new_node(c);
 
 	edge(c, c->host, n, IN_DOC);
-	for (int i = 0; i < n; i++)
-		if (c->node[i].on_stream && (ctx < 0 || c->node[i].ctx == ctx) &&
-		    (stream < 0 || c->node[i].stream == stream ||
-		     (blocking && is_blocking(c->node[i].kind) && exists(c, c->node[i].stream))))
-			edge(c, i, n, views);
+	edge(c, c->mine, mine, IN_DOC);
+	for (int i = 0; i < n; i++) {
+		const struct node *k = &c->node[i];
+
+		if (!k->on_stream || (ctx >= 0 && k->ctx != ctx) ||
+		    (stream >= 0 && k->stream != stream &&
+		     !(blocking && is_blocking(k->kind) && exists(c, k->stream))))
+			continue;
+		/* what was enqueued when it began, no more */
+		if (k->op >= c->began && k->op != c->op)
+			continue;
+		edge(c, i, n, views);
+		if (mine != n)
+			edge(c, i, mine, views);
+	}
 	c->host = n;
+	c->mine = mine;
 }
 
 static bool on_host(enum memory m)
@@ -375,7 +391,7 @@ static struct row async_copy(enum memory to, enum memory from, uint64_t bytes)
 
 void host_access(struct court *c, int op, const struct range *r)
 {
-	meet(c, op, 0, c->host, r->buffer, cells_of(&c->p->op[op], r), r->write, true);
+	meet(c, op, 0, c->mine, r->buffer, cells_of(&c->p->op[op], r), r->write, true);
 }
 
 /* Done by the CPU once the stream has come to it. */
@@ -406,7 +422,7 @@ static void copy(struct court *c, int op)
 	}
 	read = new_node(c);
 	c->node[read].stream = stream_number(c, o, s);
-	edge(c, c->host, read, IN_DOC);
+	edge(c, c->mine, read, IN_DOC);
 	if (!row.at_call[DOC] || c->fault == FAULT_AT_CALL)
 		in_order(c, o, s, read, IN_DOC);
 	else if (!row.at_call[OBS])
@@ -434,7 +450,7 @@ static void batch(struct court *c, int op)
 	int call = new_node(c), done;
 
 	c->node[call].stream = stream_number(c, o, o->stream);
-	edge(c, c->host, call, IN_DOC);
+	edge(c, c->mine, call, IN_DOC);
 	done = enqueue(c, o, o->stream);
 	edge(c, call, done, IN_DOC);
 	for (int i = 0; i < o->nranges; i += 2) {
@@ -524,7 +540,7 @@ static void free_sync(struct court *c, int op)
 	/* seen to wait for the device, but never for memory of a pool */
 	if (buffer_slot[b].kind != POOL && buffer_slot[b].kind != MAPPED)
 		host_after_device(c, c->owner[b]);
-	end_of(c, op, c->host, b);
+	end_of(c, op, c->mine, b);
 }
 
 static void free_async(struct court *c, int op)
@@ -840,6 +856,10 @@ void judge(const struct program *p, struct verdict *v, enum fault fault)
 		if (p->left_out[i])
 			continue;
 		graphs_step(&c.graphs, p, i);
+		c.op = (int)i;
+		c.began = (int)(fault == FAULT_OVERLAP ? i : program_began(p, i));
+		c.host_was[i] = c.host;
+		c.mine = c.host_was[c.began];
 		if (!captured)
 			run(&c, (int)i);
 	}

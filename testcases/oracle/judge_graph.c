@@ -20,7 +20,8 @@ static bool works(const struct exec *x, unsigned i)
 static bool inside_pair(struct court *c, const struct gnode *a, const struct gnode *b, bool needed)
 {
 	const struct op *x = &c->p->op[a->op], *y = &c->p->op[b->op];
-	int cur = a->op > b->op ? a->op : b->op, prev = a->op > b->op ? b->op : a->op;
+	bool later = program_later(c->p, b->op, a->op);
+	int cur = later ? a->op : b->op, prev = later ? b->op : a->op;
 	bool any = false;
 
 	for (unsigned i = 0; i < x->nranges; i++)

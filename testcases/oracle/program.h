@@ -124,6 +124,7 @@ struct op {
 	uint8_t form;  /* of several calls that do the same */
 	/* copies of rows: how many, of n cells each, and how they lie in destination and source */
 	uint8_t rows, slices, pitch, pitch2, height;
+	uint8_t early; /* so many calls of other threads had not returned when it began */
 	uint8_t graph, exec, node; /* graph2: of a child */
 	uint8_t graph2;
 	uint16_t deps;	 /* nodes that a new one comes after, by place */
@@ -134,7 +135,7 @@ struct op {
 /* clang-format off */
 #define OP_FIELDS(X)                                                                     \
 	X(ctx) X(thread) X(stream) X(event) X(event2) X(order) X(ready)                  \
-	X(graph) X(graph2) X(exec) X(node) X(deps)                                \
+	X(graph) X(graph2) X(exec) X(node) X(deps) X(early)                                \
 	X(refused) X(value) X(form) X(rows) X(slices) X(pitch) X(pitch2) X(height)
 /* clang-format on */
 
@@ -168,6 +169,7 @@ struct op {
 	X(FAILED)       /* records and waits */                                          \
 	X(BLOCKS)       /* of suballocators */                                           \
 	X(VALUES)       /* streams that wait for them */                                 \
+	X(OVERLAPS)     /* of calls of several threads */                                \
 	X(FUNCTIONS)
 /* clang-format on */
 enum feature_bit {
@@ -211,6 +213,10 @@ void program_random(struct program *p, uint64_t seed, unsigned features);
 unsigned copy_form(const struct op *o);
 /* Which operations make sense; to be called after every change. */
 void program_check(struct program *p);
+/* The first operation whose call had not returned when that of i began; i: it was alone. */
+unsigned program_began(const struct program *p, unsigned i);
+/* Did b begin after a?  As their numbers tell. */
+bool program_later(const struct program *p, int a, int b);
 /* As a test for testcases/unit/test_engine.c. */
 void program_print(const struct program *p, FILE *out);
 /* As text: a line an operation, # comments. */
@@ -240,7 +246,7 @@ struct verdict {
 /* clang-format off */
 #define FAULTS(X)                                                                        \
 	X(NONE) X(FIFO) X(LEGACY) X(CALL) X(WAIT) X(RECORD) X(SYNC) X(OBSERVED)          \
-	X(AT_CALL) X(LIFE) X(STAGED) X(GRAPH_EDGE) X(RELAUNCH) X(STALE) X(HOSTFN) \
+	X(AT_CALL) X(LIFE) X(STAGED) X(GRAPH_EDGE) X(RELAUNCH) X(STALE) X(HOSTFN) X(OVERLAP) \
 	X(MEMOPS) X(ALIAS) X(PITCH) X(OVERWRITTEN) X(OWNER) X(UNSEEN) X(VALUE) X(UNFINISHED)  \
 	X(REGISTERED) X(PEERS) X(BOUNDS) X(FAILED)
 /* clang-format on */
