@@ -240,6 +240,7 @@ struct krt_engine {
 	uint64_t possible_kept, possible_total;
 
 	/* unfinished.c */
+	struct krt_snapshot *may_know; /* what word of may have reached the CPU unseen; NULL: nothing */
 	struct krt_to_host *to_host;
 	uint32_t to_host_sweep;
 	struct krt_export *export;
@@ -334,6 +335,8 @@ bool krt_host_edge(struct krt_engine *e, const struct krt_call *c, enum krt_sem_
 bool krt_host_function_orders(struct krt_engine *e, enum krt_view v,
 			      const struct krt_op_info *prev);
 void krt_sync_op(struct krt_engine *e, const struct krt_call *c);
+/* Adds what now knows to *kept; takes now over (NULL: no memory). */
+void krt_keep_joined(struct krt_engine *e, struct krt_snapshot **kept, struct krt_snapshot *now);
 /* The stream has signalled external semaphores. */
 void krt_semaphore_release(struct krt_engine *e, const struct krt_stream_info *s);
 /* A launch attribute that records an event before the kernel has completed. */
@@ -402,6 +405,11 @@ void krt_touch_host(struct krt_engine *e, const struct krt_call *c, uint64_t add
 struct krt_op_info *krt_host_op(struct krt_engine *e, const struct krt_call *c);
 void krt_host_range(struct krt_engine *e, struct krt_op_info *op, uint64_t only, uint64_t addr,
 		    uint64_t len, bool write);
+/* Something on s writes what the CPU may poll: whatever came before may be known to it from now on. */
+void krt_host_signal(struct krt_engine *e, const struct krt_stream_info *s);
+/* Could the program have learned so that prev is over, before an access that was seen, not noted? */
+bool krt_host_may_know(const struct krt_engine *e, const struct krt_op_info *access,
+		       const struct krt_op_info *prev);
 /* In which views nothing orders prev before the operation of stream s (NULL: the host). */
 bool krt_unordered(struct krt_engine *e, const struct krt_op_info *prev,
 		   const struct krt_stream_info *s, enum krt_finding_view *view);

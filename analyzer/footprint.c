@@ -1264,6 +1264,8 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 			if (list == KRT_FL_POINTER && write)
 				c = KRT_LIKELY;
 			p.confidence = (enum krt_confidence)with_node(f, s->node, c);
+			if (krt_host_may_know(e, op, f->flight))
+				p.confidence = KRT_POSSIBLE;
 			p.cur = op;
 			p.prev = f->flight;
 			p.cur_what = krt_what_of(kind);

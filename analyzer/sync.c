@@ -735,20 +735,25 @@ static void value_op(struct krt_engine *e, const struct krt_call *c)
 #define SEMAPHORE_PARAMS sizeof(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS) /* a wait's too */
 #define TIMELINE_EXACT	 1 /* CU_STREAM_WAIT_VALUE_EQ */
 
-void krt_semaphore_release(struct krt_engine *e, const struct krt_stream_info *s)
+void krt_keep_joined(struct krt_engine *e, struct krt_snapshot **kept, struct krt_snapshot *now)
 {
-	struct krt_snapshot *snap = krt_order_record(e->order, s->domain), *both;
+	struct krt_snapshot *both;
 
-	if (snap && e->signalled) {
-		both = krt_snapshot_join(e->order, e->signalled, snap);
-		krt_snapshot_unref(e->order, snap);
+	if (now && *kept) {
+		both = krt_snapshot_join(e->order, *kept, now);
+		krt_snapshot_unref(e->order, now);
 		if (!both)
 			return;
-		krt_snapshot_unref(e->order, e->signalled);
-		snap = both;
+		krt_snapshot_unref(e->order, *kept);
+		now = both;
 	}
-	if (snap)
-		e->signalled = snap;
+	if (now)
+		*kept = now;
+}
+
+void krt_semaphore_release(struct krt_engine *e, const struct krt_stream_info *s)
+{
+	krt_keep_joined(e, &e->signalled, krt_order_record(e->order, s->domain));
 }
 
 static bool is_timeline(uint32_t type)

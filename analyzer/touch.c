@@ -373,6 +373,14 @@ enum krt_confidence krt_life_confidence(enum krt_sureness sure, bool held)
 									   : KRT_CERTAIN;
 }
 
+/* A kernel writes what the CPU can see: word of what came before it, perhaps. */
+static void kernel_signal(struct krt_engine *e, const struct krt_mem *mem, const struct krt_stream_info *s)
+{
+	krt_unfinished_signal(e, s);
+	if (mem->kind != KRT_MEM_MANAGED) /* which is data, as a rule */
+		krt_host_signal(e, s);
+}
+
 static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct krt_mem *mem,
 			uint64_t from, uint64_t end)
 {
@@ -391,7 +399,7 @@ static void touch_piece(struct krt_engine *e, const struct krt_touch *t, struct 
 		krt_rights_kernel(e, t->op, mem, krt_mem_addr(mem, from), krt_mem_addr(mem, end),
 				  krt_what_of(t->kind), t->know, sure);
 		if (t->kind != KRT_ACC_READ && host_sees(mem))
-			krt_unfinished_signal(e, t->stream);
+			kernel_signal(e, mem, t->stream);
 	}
 	use_before_alloc(e, t->op, mem, t, t->kind, t->know, t->sure, sure);
 	krt_ranges_conflicts(&mem->space->sure, from, end, t->kind, meet, &m);
@@ -863,7 +871,7 @@ static void touch_pointer(struct krt_engine *e, struct krt_op_info *op,
 	}
 	krt_rights_kernel(e, op, mem, a->addr, a->addr + 1, krt_what_of(a->kind), a->know, likely);
 	if (a->kind != KRT_ACC_READ && host_sees(mem))
-		krt_unfinished_signal(e, op->stream);
+		kernel_signal(e, mem, op->stream);
 	use_before_alloc(e, op, mem, NULL, a->kind, a->know, KRT_SURE_FROM, likely);
 	krt_reuse_pointer(e, op, mem, a);
 	if (!word)
@@ -969,6 +977,8 @@ static void meet_host(void *user, const struct krt_access *prev, uint64_t from, 
 	if (!bytes_meet(m, prev, from, end, &p.confidence))
 		return;
 	p.confidence = covered(m, KRT_SURE_ALL, prev, from, end, p.confidence);
+	if (krt_host_may_know(m->e, m->op, prev->op))
+		p.confidence = KRT_POSSIBLE;
 	p.cur = m->op;
 	p.prev = prev->op;
 	p.prev_sure = prev->sure;

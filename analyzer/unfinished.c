@@ -134,6 +134,21 @@ void krt_unfinished_signal(struct krt_engine *e, const struct krt_stream_info *s
 	let_go(e, s, NULL);
 }
 
+void krt_host_signal(struct krt_engine *e, const struct krt_stream_info *s)
+{
+	krt_keep_joined(e, &e->may_know, krt_order_record(e->order, s->domain));
+}
+
+bool krt_host_may_know(const struct krt_engine *e, const struct krt_op_info *access,
+		       const struct krt_op_info *prev)
+{
+	enum krt_knowledge know = krt_host_know(access);
+
+	/* who notes an access says that it is one */
+	return (know == KRT_KNOW_GUARD || know == KRT_KNOW_CHECKSUM) && e->may_know &&
+	       krt_snapshot_has(e->may_know, KRT_VIEW_DOC, prev->stamp);
+}
+
 static void stream_destroyed(struct krt_engine *e, const struct krt_call *c)
 {
 	const struct krt_stream_info *s = krt_stream_find(&e->obj, c->stream);
@@ -386,6 +401,15 @@ static void signal_by(struct krt_engine *e, const struct krt_call *c)
 		krt_unfinished_signal(e, s);
 }
 
+/* The same, by what the CPU may poll. */
+static void flag_by(struct krt_engine *e, const struct krt_call *c)
+{
+	const struct krt_stream_info *s = krt_call_stream(e, c, c->stream);
+
+	if (s && !s->capture)
+		krt_host_signal(e, s);
+}
+
 void krt_unfinished_op(struct krt_engine *e, const struct krt_call *c)
 {
 	struct krt_event_info *ev;
@@ -417,6 +441,9 @@ void krt_unfinished_op(struct krt_engine *e, const struct krt_call *c)
 	case KRT_OP_WRITE_VALUE:
 	case KRT_OP_BATCH_MEM_OP:
 	case KRT_OP_EXT_SEM_SIGNAL:
+		flag_by(e, c);
+		signal_by(e, c);
+		break;
 	case KRT_OP_GFX_UNMAP:
 	case KRT_OP_GRAPH_LAUNCH:
 	case KRT_OP_NOTE_ORDER_RELEASE:
@@ -445,6 +472,8 @@ void krt_unfinished_end(struct krt_engine *e)
 	HASH_ITER (hh, e->to_host, t, tmp)
 		copy_drop(e, t);
 	e->judge = false;
+	if (e->may_know)
+		krt_snapshot_unref(e->order, e->may_know);
 	krt_unfinished_free(e, NULL);
 	krt_heap_free(&e->heap, e->export, e->exports_cap * sizeof(*e->export));
 }

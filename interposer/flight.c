@@ -16,6 +16,7 @@
 #include "flight.h"
 #include "lane.h"
 #include "graphs.h"
+#include "heap.h"
 #include "objects.h"
 
 #include "../analyzer/order.h"
@@ -337,8 +338,13 @@ static void range_find(struct krt_flight *f, uint64_t lo, uint64_t hi, enum krt_
 {
 	const struct krt_host_range *in;
 
-	for (uint64_t at = lo; at < hi && (in = krt_host_from(at)) && in->base < hi; at = in->end)
-		range_add(f, in, lo, hi, use);
+	for (uint64_t at = lo; at < hi && (in = krt_host_from(at)) && in->base < hi; at = in->end) {
+		if (in->shift)
+			range_find(f, (lo > in->base ? lo : in->base) + (uint64_t)in->shift,
+				   (hi < in->end ? hi : in->end) + (uint64_t)in->shift, use);
+		else
+			range_add(f, in, lo, hi, use);
+	}
 }
 
 /* Has a source changed since its upload was called?  Told once. */
@@ -409,7 +415,8 @@ static void operand(void *user, uint64_t base, uint64_t len, unsigned how)
 {
 	struct krt_flight *f = user;
 
-	if (f->batch && !(how & (KRT_OPERAND_TAKEN | KRT_OPERAND_WRITTEN)) && !krt_guarding())
+	if (f->batch && !(how & (KRT_OPERAND_TAKEN | KRT_OPERAND_WRITTEN)) && !krt_guarding() &&
+	    !krt_heap_is_device(base, base + len))
 		pageable(f, base, base + len);
 	if (!(how & KRT_OPERAND_TAKEN))
 		range_find(user, base, base + len, how & KRT_OPERAND_WRITTEN ? KRT_GUARD_WRITES : KRT_GUARD_READS);
@@ -785,6 +792,9 @@ static void memory_call(const struct krt_call *c)
 	case KRT_OP_HOST_REGISTER:
 		krt_host_born(argument(c, KRT_ROLE_ADDR), argument(c, KRT_ROLE_BYTES), KRT_HOST_REGISTERED);
 		break;
+	case KRT_OP_HOST_DEVPTR:
+		krt_host_alias(argument(c, KRT_ROLE_ADDR), given(c));
+		break;
 	case KRT_OP_ALLOC_MANAGED:
 		krt_host_born(given(c), argument(c, KRT_ROLE_BYTES), KRT_HOST_MANAGED);
 		break;
@@ -862,6 +872,7 @@ static void follow(const struct krt_call *c)
 		break;
 	case KRT_OP_HOST_ALLOC:
 	case KRT_OP_HOST_REGISTER:
+	case KRT_OP_HOST_DEVPTR:
 	case KRT_OP_ALLOC_MANAGED:
 		memory_call(c);
 		break;

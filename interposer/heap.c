@@ -307,6 +307,11 @@ static bool on_device(uint64_t lo, uint64_t hi)
 	return false;
 }
 
+bool krt_heap_is_device(uint64_t lo, uint64_t hi)
+{
+	return on_device(lo, hi);
+}
+
 static void device_change(int by)
 {
 	unsigned seq = atomic_load_explicit(&device_seq, memory_order_relaxed);

@@ -17,6 +17,7 @@
 #ifndef KRT_HEAP_H
 #define KRT_HEAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -59,6 +60,7 @@ void krt_heap_launched(uint64_t holder, uint64_t stream);
  */
 void krt_heap_device(uint64_t base, uint64_t len);
 void krt_heap_device_gone(uint64_t base);
+bool krt_heap_is_device(uint64_t lo, uint64_t hi); /* as far as it is known */
 
 /* In a fork child: nothing is pending, no lock is held. */
 void krt_heap_forked(void);

@@ -94,12 +94,15 @@ struct krt_host_range { /* whole allocations */
 	uint64_t base, end;
 	uint8_t kind;       /* enum krt_host_kind */
 	bool readonly;      /* the program may not write it either */
+	int64_t shift;      /* a second address, for the device: so far from the host's; 0: none */
 };
 enum krt_host_kind { KRT_HOST_PINNED, KRT_HOST_REGISTERED, KRT_HOST_MANAGED };
 /* The first allocation that ends after addr, or NULL. */
 const struct krt_host_range *krt_host_from(uint64_t addr);
 bool krt_host_any_managed(void);
 void krt_host_born(uint64_t base, uint64_t len, enum krt_host_kind kind);
+/* The device knows the byte at host by another address. */
+void krt_host_alias(uint64_t host, uint64_t device);
 void krt_host_gone(uint64_t base); /* as it was born */
 void krt_host_forget(void);        /* all of it */
 /* Parts of them that are not to be protected. */

@@ -82,12 +82,31 @@ void krt_host_born(uint64_t base, uint64_t len, enum krt_host_kind kind)
 	managed += kind == KRT_HOST_MANAGED;
 }
 
+void krt_host_alias(uint64_t host, uint64_t device)
+{
+	unsigned i = place(host);
+	int64_t shift = (int64_t)(host - device);
+
+	if (!shift || i == nranges || range[i].base > host || range[i].shift)
+		return;
+	const struct krt_host_range r = range[i];
+
+	krt_host_born(r.base - (uint64_t)shift, r.end - r.base, r.kind);
+	i = place(device);
+	if (i < nranges && range[i].base == r.base - (uint64_t)shift)
+		range[i].shift = shift;
+}
+
 void krt_host_gone(uint64_t base)
 {
 	unsigned i = place(base);
 
-	if (i < nranges && range[i].base == base)
-		take_out(i);
+	if (i == nranges || range[i].base != base)
+		return;
+	take_out(i);
+	for (i = 0; i < nranges; i++) /* its second address; few have one */
+		if (range[i].shift && range[i].base + (uint64_t)range[i].shift == base)
+			take_out(i--);
 }
 
 void krt_host_forget(void)

@@ -394,6 +394,28 @@ programs: $(PROGS) $(PROG_TWINS) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsa
 		$(FAKE_LIBS) $(O)/testcases/libs/caller.so
 	$(Q)$(O)/testcases/runner --build=$(O)
 
+# --- the CPU's side: programs without their notes, under host=guard and host=checksum
+HOST_NOTED := $(shell grep -ls 'krtsan_host_[rw]' testcases/hazard/*.c testcases/clean/*.c)
+HOST_PROGS := $(patsubst testcases/%.c,$(O)/host/%,$(HOST_NOTED))
+HOST_TWINS := $(patsubst testcases/%.c,$(O)/host/%.fixed,$(shell grep -ls '^ \* EXPECT-FIXED:' $(HOST_NOTED)))
+HOST_CC     = $(PROG_CC) -include testcases/host/unannotated.h
+TESTS += host
+.PHONY: host
+$(HOST_PROGS): $(O)/host/%: testcases/%.c testcases/host/unannotated.h | $(O)/sim/libcuda.so.1
+	$(call msg,CC,$< (without notes))
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) -MF $@.d -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1
+$(HOST_TWINS): $(O)/host/%.fixed: testcases/%.c testcases/host/unannotated.h | $(O)/sim/libcuda.so.1
+	$(call msg,CC,$< (without notes, fixed))
+	@mkdir -p $(@D)
+	$(Q)$(HOST_CC) -DFIXED -MF $@.d -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1
+$(O)/host/serving/model.so: $(SERVING_MODEL)
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+host: $(O)/host/serving/model.so $(HOST_PROGS) $(HOST_TWINS) $(PROG_CLEAN) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+	$(Q)testcases/host/programs.py $(O)
+# --- end of the CPU's side ---------------------------------------------------------
+
 # Launches, copies and sets drawn at random, against what they surely touch.
 ALL   += $(O)/random/launches
 TESTS += random

@@ -5,6 +5,7 @@
  * SOURCE: trap T14
  * EXPECT: KRT-HOST-READ-RACE warning certain documented count=1
  * EXPECT-FIXED: none
+ * GUARD: none: pageable memory is the driver's to copy
  */
 #include "prog.h"
 

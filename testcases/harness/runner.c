@@ -26,6 +26,7 @@
  *   SIM-ONLY: ...             not run on a GPU: its times are those of the virtual clock, or ...
  *   UNSTABLE: ...             counts or stacks may differ between two runs
  *   SOURCE: ...               where the case comes from
+ *   GUARD, CHECKSUM, HOST-SKIP: of testcases/host/programs.py
  *
  * Any finding that is not expected fails, possible ones excepted.  A finding that is a
  * missing order (not a note) must be gone with that order, and nothing else be there,
@@ -207,7 +208,8 @@ static void parse_head(const char *kind, const char *name)
 			t->sim_only = true;
 		} else if (!strcmp(key, "UNSTABLE")) {
 			t->unstable = true;
-		} else if (strcmp(key, "SOURCE")) {
+		} else if (strcmp(key, "SOURCE") && strcmp(key, "GUARD") && strcmp(key, "CHECKSUM") &&
+			   strcmp(key, "GUARD-LINE") && strcmp(key, "HOST-SKIP")) {
 			bad_line(t, line);
 		}
 	}

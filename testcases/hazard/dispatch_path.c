@@ -19,6 +19,7 @@
  * EXPECT: KRT-EVENT-UNRECORDED warning certain both count>=1
  * EXPECT: KRT-HOST-READ-RACE error certain both count=2
  * SIM-WRONG: the answer is not there yet
+ * GUARD: KRT-EVENT-UNRECORDED
  * ARGS: skip-error-sync
  * EXPECT: KRT-HOST-WRITE-RACE error certain both count>=3
  * EXPECT: KRT-RACE-WAW error certain both count>=3

@@ -9,12 +9,12 @@
 
 enum { N = 2048 };
 
-static uint32_t *h;
+static uint32_t *h, sum;
 
 static void reduce(void *arg)
 {
-	(void)arg;
 	krtsan_host_read(h, 4 * N);
+	*(uint32_t *)arg = ((volatile uint32_t *)h)[0];
 }
 
 int main(void)
@@ -30,7 +30,7 @@ int main(void)
 	/* Held back until all is enqueued: had it run, the host would know. */
 	gate_close(&g, a);
 	CU(cuEventRecord(e, a));
-	CU(cuLaunchHostFunc(a, reduce, NULL));
+	CU(cuLaunchHostFunc(a, reduce, &sum));
 #ifdef FIXED
 	CU(cuEventRecord(e, a));
 #endif

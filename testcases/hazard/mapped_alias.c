@@ -4,6 +4,7 @@
  * EXPECT: KRT-HOST-READ-RACE error certain both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: the old value
+ * GUARD: none: a part of a page
  */
 #include "prog.h"
 

@@ -6,6 +6,7 @@
  * EXPECT: KRT-HOST-WRITE-RACE error certain both count=2
  * EXPECT-FIXED: none
  * SIM-WRONG: samples of one iteration show up in another
+ * CHECKSUM: KRT-HOST-WRITE-RACE
  */
 #include "prog.h"
 

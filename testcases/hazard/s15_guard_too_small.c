@@ -7,6 +7,7 @@
  * MENTIONS: KRT-HOST-WRITE-RACE "first"
  * EXPECT-FIXED: none
  * SIM-WRONG: step 0 computes with step 1's first buffer
+ * CHECKSUM: KRT-HOST-WRITE-RACE
  */
 #include "prog.h"
 

@@ -6,6 +6,7 @@
  * EXPECT: KRT-HOST-WRITE-RACE error certain both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: step 0 uses step 1's table
+ * CHECKSUM: KRT-HOST-WRITE-RACE
  */
 #include "prog.h"
 

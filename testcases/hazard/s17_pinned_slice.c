@@ -7,6 +7,8 @@
  * MENTIONS: KRT-REUSE-RACE "the CPU (host write #"
  * EXPECT-FIXED: none
  * SIM-WRONG: the slice holds the next batch
+ * GUARD: none: a part of a page
+ * CHECKSUM: KRT-REUSE-RACE
  */
 #include "blocks.h"
 

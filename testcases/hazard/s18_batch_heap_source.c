@@ -7,6 +7,7 @@
  * MENTIONS: KRT-HOST-FREE-IN-USE "source order STREAM"
  * EXPECT-FIXED: none
  * SIM-WRONG: the device gets the next owner's bytes
+ * CHECKSUM: KRT-HOST-FREE-IN-USE
  */
 #include "prog.h"
 #include "batch.h"

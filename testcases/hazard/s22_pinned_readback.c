@@ -5,6 +5,7 @@
  * EXPECT: KRT-HOST-READ-RACE error certain both count=1
  * EXPECT-FIXED: none
  * SIM-WRONG: a stale scalar
+ * GUARD-LINE: check_u32("scalar", h[0], 3)
  */
 #include "prog.h"
 
