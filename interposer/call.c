@@ -382,6 +382,7 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 	c->api = (uint16_t)api;
 	c->hostfn = NULL;
 	c->heap_mark = 0;
+	c->nnamed = 0;
 	c->before = (struct krt_capture_rec){ 0 };
 	c->mapped = c->timed = false;
 	c->mark = t->scratch_used;

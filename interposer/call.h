@@ -26,6 +26,9 @@ struct krt_call {
 	struct krt_capture_rec before; /* graphs.c: the stream's capture before the driver was called */
 	uint16_t api;
 	bool mapped;               /* rec is a mapping of its own */
+#define KRT_NAMED 16
+	uint8_t nnamed;            /* flight.c: allocations that a launch's parameters point into */
+	uint64_t named[KRT_NAMED]; /* their first bytes */
 	bool timed;                /* between krt_timing_begin and _end */
 };
 

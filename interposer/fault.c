@@ -26,12 +26,14 @@
 #define TRIES    8        /* the same instruction at the same page that nobody guards any more */
 #define SPAN_MAX (1u << 20)
 
-static __thread struct {
-	uint64_t pc, page; /* of the last fault */
-	uint64_t next;     /* what the same instruction meets next if it goes on */
-	uint64_t span;     /* opened at once the last time */
+/* Of the last fault, of whatever thread; under the lock. */
+static struct {
+	const void *thread; /* an address in its TLS */
+	uint64_t pc, page;
+	uint64_t next;      /* what the same instruction meets next if it goes on */
+	uint64_t span;      /* opened at once the last time */
 	unsigned tries;
-} last __attribute__((tls_model("initial-exec")));
+} last;
 
 static uint64_t pc_of(const ucontext_t *uc)
 {
@@ -75,7 +77,7 @@ static bool drivers(uint64_t pc)
 
 static uint64_t span(uint64_t pc, uint64_t page)
 {
-	uint64_t n = pc == last.pc && page == last.next && last.span < SPAN_MAX ? last.span * 2 : PAGE;
+	uint64_t n = last.thread == &krt_tls && pc == last.pc && page == last.next && last.span < SPAN_MAX ? last.span * 2 : PAGE;
 
 	last.span = n;
 	last.next = page + n;
@@ -93,7 +95,7 @@ bool krt_fault(int sig, void *siginfo, void *ucontext)
 {
 	const siginfo_t *si = siginfo;
 	uint64_t addr = (uintptr_t)si->si_addr, page = addr & ~(PAGE - 1), pc = pc_of(ucontext), n, end;
-	bool write = is_write(ucontext), told = false, guarded;
+	bool write = is_write(ucontext), told = false, guarded, again;
 
 	(void)sig;
 	if (si->si_code <= 0 || !krt_guard_near(page, page + PAGE))
@@ -114,16 +116,18 @@ bool krt_fault(int sig, void *siginfo, void *ucontext)
 			krt_host_account(ours ? KRT_ACCOUNT_KEPT : KRT_ACCOUNT_DRIVER, PAGE);
 		krt_guard_open_pages(page, page + n, write);
 		last.tries = 0;
-	} else if (pc != last.pc || page != last.page) {
+	} else if (last.thread != &krt_tls || pc != last.pc || page != last.page) {
 		last.tries = 0;
 	}
+	again = guarded || last.tries++ < TRIES;
+	last.thread = &krt_tls;
 	last.pc = pc;
 	last.page = page;
 	krt_host_unlock();
 	if (told && krt_attached())
 		tell(addr, write);
 	/* opened by another thread meanwhile: once more, but not for ever */
-	return guarded || last.tries++ < TRIES;
+	return again;
 }
 
 void krt_host_given(unsigned api, uint64_t addr, uint64_t len, bool write)

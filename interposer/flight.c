@@ -492,12 +492,6 @@ bool krt_flight_meets(uint64_t lo, uint64_t hi, bool written_only)
 
 /* ---- parameters of launches ---- */
 
-#define NAMED 16
-static __thread struct {
-	uint64_t lo[NAMED], hi[NAMED];
-	unsigned n;
-} named __attribute__((tls_model("initial-exec")));
-
 /*
  * Calls fn for each allocation that a word points into: managed ones; pinned ones
  * only where sums are taken, which the kernel may spoil.  Pages of pinned memory that
@@ -518,26 +512,34 @@ static void words(const void *bytes, size_t len, void (*fn)(void *user, const st
 
 static void name(void *user, const struct krt_host_range *r)
 {
+	struct krt_call *c = user;
 	unsigned i;
 
-	(void)user;
-	for (i = 0; i < named.n && named.lo[i] != r->base; i++)
+	for (i = 0; i < c->nnamed && c->named[i] != r->base; i++)
 		;
-	if (i == NAMED) {
+	if (i == KRT_NAMED)
 		krt_host_account(KRT_ACCOUNT_ROOM, r->end - r->base);
-	} else if (i == named.n) {
-		named.lo[i] = r->base;
-		named.hi[i] = r->end;
-		named.n++;
-	}
+	else if (i == c->nnamed)
+		c->named[c->nnamed++] = r->base;
 }
 
-void krt_flight_words(const void *bytes, size_t len)
+void krt_flight_words(struct krt_call *c, const void *bytes, size_t len)
 {
 	if ((krt_guarding() && !krt_host_any_managed()) || !krt_host_lock())
 		return;
-	words(bytes, len, name, NULL);
+	words(bytes, len, name, c);
 	krt_host_unlock();
+}
+
+/* Each allocation that the parameters named, whole. */
+static void named_ranges(struct krt_flight *f, const struct krt_call *c)
+{
+	for (unsigned i = 0; i < c->nnamed; i++) {
+		const struct krt_host_range *r = krt_host_from(c->named[i]);
+
+		if (r && r->base == c->named[i])
+			range_find(f, r->base, r->end, KRT_GUARD_MAY_WRITE);
+	}
 }
 
 /* ---- graphs ---- */
@@ -764,8 +766,7 @@ static void enqueued(const struct krt_call *c, uint64_t handle)
 	else if (f && op == KRT_OP_GRAPH_LAUNCH)
 		graph_ranges(f, c->args[0]);
 	else if (f)
-		for (unsigned i = 0; i < named.n; i++)
-			range_find(f, named.lo[i], named.hi[i], KRT_GUARD_MAY_WRITE);
+		named_ranges(f, c);
 	if (f && !krt_guarding())
 		sum_sources(f);
 	hostfns += f && f->hostfn;
@@ -1001,7 +1002,6 @@ void krt_flight_after(struct krt_call *c, int result)
 
 		krt_record_within(c, KRT_API_cpu_changed, args);
 	}
-	named.n = 0;
 }
 
 void krt_flight_pages(void)

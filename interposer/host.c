@@ -6,11 +6,10 @@
 _Atomic uint32_t krt_host_mode = KRT_HOST_api;
 
 static struct krt_ownlock lock;
-static __thread char self __attribute__((tls_model("initial-exec")));
 
 bool krt_host_lock(void)
 {
-	return krt_ownlock_take(&lock, &self);
+	return krt_ownlock_take(&lock, &krt_tls);
 }
 
 void krt_host_unlock(void)

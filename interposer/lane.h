@@ -58,6 +58,7 @@ struct krt_tls {
 	struct krt_thread *thread;
 	uint64_t session;          /* thread belongs to this attach; a fork child starts anew */
 	bool busy;                 /* in the recorder itself: a signal handler on another stack must not enter it */
+	uint8_t blocked;           /* signals.c: which of its two signals the thread asked to block */
 	/* library_call.c: the outermost library call on this stack, its number while it is recorded */
 	uint16_t inside;
 	uint32_t library;          /* low half of its place, 0: none */

@@ -92,7 +92,7 @@ void krt_launch_params(struct krt_call *c, uint64_t func, uint64_t params, uint6
 		return;
 	krt_kernel_args_copy(&a, p);
 	if (krt_host_on())
-		krt_flight_words(p + 1, size);
+		krt_flight_words(c, p + 1, size);
 	bytes = (char *)(p + 1);
 	if (size < 32 || size > KRT_PARAMS_SHARE_MAX)
 		return;

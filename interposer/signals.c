@@ -18,6 +18,7 @@
 #define _GNU_SOURCE
 #endif
 #include "host.h"
+#include "lane.h"
 #include "next.h"
 #include "options.h"
 
@@ -42,7 +43,6 @@ static struct {
 } own[2];
 static struct krt_ownlock lock;
 static _Atomic bool installed;
-static __thread uint8_t blocked __attribute__((tls_model("initial-exec"))); /* bit i: the thread blocks own[i] */
 
 static int which(int sig)
 {
@@ -185,7 +185,7 @@ void krt_signals_check(void)
 	for (int i = 0; i < 2; i++) {
 		struct sigaction now;
 
-		if (!real_sigaction(signal_of[i], NULL, &now) && !is_ours(&now) && krt_ownlock_take(&lock, &blocked)) {
+		if (!real_sigaction(signal_of[i], NULL, &now) && !is_ours(&now) && krt_ownlock_take(&lock, &krt_tls)) {
 			write_own(i, &now);
 			install(i, NULL);
 			krt_ownlock_drop(&lock);
@@ -250,7 +250,7 @@ bool krt_signals_open(void)
 	krt_signals_unmask(&was);
 	for (int i = 0; i < 2; i++)
 		if (was >> (signal_of[i] - 1) & 1)
-			blocked |= (uint8_t)(1 << i);
+			krt_tls.blocked |= (uint8_t)(1 << i);
 	/* a thread that is being made blocks all for a moment */
 	for (tries = 0; tries < 50 && somebody_blocks(); tries++)
 		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 1000000 }, NULL);
@@ -289,7 +289,7 @@ EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old
 		}
 		return real_sigaction(sig, act, old);
 	}
-	if (!krt_ownlock_take(&lock, &blocked)) {
+	if (!krt_ownlock_take(&lock, &krt_tls)) {
 		errno = EAGAIN;
 		return -1;
 	}
@@ -368,11 +368,11 @@ static const sigset_t *stripped(int how, const sigset_t *set, sigset_t *copy)
 		if (sigismember(set, signal_of[i]) == 1)
 			two |= (uint8_t)(1 << i);
 	if (how == SIG_SETMASK)
-		blocked = two;
+		krt_tls.blocked = two;
 	else if (how == SIG_BLOCK)
-		blocked |= two;
+		krt_tls.blocked |= two;
 	else if (how == SIG_UNBLOCK)
-		blocked &= (uint8_t)~two;
+		krt_tls.blocked &= (uint8_t)~two;
 	if (how == SIG_UNBLOCK)
 		return set;
 	*copy = *set;
@@ -392,7 +392,7 @@ static void wanted(uint8_t two, sigset_t *old)
 	EXPORT int name(int how, const sigset_t *set, sigset_t *old)                        \
 	{                                                                                   \
 		mask_fn *real = NEXT(mask_fn, #name);                                       \
-		uint8_t before = blocked;                                                   \
+		uint8_t before = krt_tls.blocked;                                                   \
 		sigset_t copy;                                                              \
 		int r;                                                                      \
                                                                                             \

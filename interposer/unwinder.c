@@ -1171,8 +1171,15 @@ __attribute__((noinline)) unsigned krt_unwind(uint64_t *out, unsigned max, struc
 			p = atomic_load_explicit(&dict[e & 0xffff], memory_order_relaxed);
 		else if (!look_up(&w, pc, interrupted, &p))
 			break;
-		if (pc - self_lo >= self_len)
-			out[n++] = pc;
+		/*
+		 * Where a handler of ours was called, the trampoline that called it is no frame
+		 * of the program's; and what it interrupted is no return address, of which
+		 * readers take the instruction before.
+		 */
+		if (pc - self_lo >= self_len && (n || P_CFA(p) != CFA_SIGNAL)) {
+			out[n] = pc + (interrupted && !n);
+			n++;
+		}
 		this = (struct krt_unwind_step){ .pc = pc, .sp = w.sp, .fp = w.fp };
 		on = P_CFA(p) == CFA_SIGNAL ? step_signal(&w, &pc) : step(&w, p, &pc, interrupted);
 		if (memo && (on || g.met < 0)) {

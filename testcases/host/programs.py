@@ -95,8 +95,7 @@ def case(kind, source, binary, text, whole, arguments, fixed, mode):
     for want in head(text, "GUARD-LINE") if mode == "guard" and not fixed else []:
         lines = open(source).read().split("\n")
         at = [n + 1 for n, l in enumerate(lines) if want in l and "GUARD-LINE" not in l]
-        leads = [(f["current"].get("site") or f["current"]["stack"][0] or {}).get("line")
-                 for f in report["findings"] if f["level"] != "note"]
+        leads = [f["current"]["stack"][0]["line"] for f in report["findings"] if f["level"] != "note"]
         if not set(at) & set(leads):
             return f"lines {leads} lead, expected one of {at}"
     if not found and not must:

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "host.h"
 #include "stub.h"
 
 union krt_wipe_pages krt_wipe = { .w.attached = 1 };
@@ -45,4 +46,12 @@ void krt_record_libc(unsigned api, uint64_t addr, uint64_t len)
 void krt_trouble(unsigned bits)
 {
 	stub_troubles |= bits;
+}
+
+_Atomic uint32_t krt_host_mode; /* host=api */
+
+void krt_host_unmapped(uint64_t lo, uint64_t hi)
+{
+	(void)lo;
+	(void)hi;
 }
