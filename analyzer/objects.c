@@ -415,14 +415,29 @@ void krt_waits_note(struct krt_wait_memory *w, krt_domain of, struct krt_origin 
 
 /* --- events ------------------------------------------------------------------ */
 
-void krt_event_found(struct krt_objects *o, struct krt_event_info *ev)
+static void lost_drop(struct krt_objects *o, struct krt_event_info *ev, unsigned i)
 {
-	if (!ev->overwritten)
+	krt_op_unref(o->heap, ev->lost[i].op);
+	krt_snapshot_unref(o->order, ev->lost[i].covered);
+	for (ev->nlost--; i < ev->nlost; i++)
+		ev->lost[i] = ev->lost[i + 1];
+}
+
+void krt_event_found(struct krt_objects *o, struct krt_event_info *ev,
+		     const struct krt_snapshot *snap)
+{
+	for (unsigned i = ev->nlost; i-- > 0;)
+		if (!snap || krt_snapshot_covers(snap, ev->lost[i].covered))
+			lost_drop(o, ev, i);
+}
+
+void krt_event_lose(struct krt_event_info *ev)
+{
+	if (ev->nlost == KRT_LOST_MAX)
 		return;
-	krt_op_unref(o->heap, ev->overwritten);
-	krt_snapshot_unref(o->order, ev->lost);
-	ev->overwritten = NULL;
-	ev->lost = NULL;
+	krt_op_ref(ev->record_op);
+	ev->lost[ev->nlost++] =
+		(struct krt_lost){ev->record_op, krt_snapshot_ref(ev->record)};
 }
 
 static void event_clear(struct krt_objects *o, struct krt_event_info *ev)
@@ -445,7 +460,7 @@ static void event_clear(struct krt_objects *o, struct krt_event_info *ev)
 static void event_free(struct krt_objects *o, struct krt_event_info *ev)
 {
 	event_clear(o, ev);
-	krt_event_found(o, ev);
+	krt_event_found(o, ev, NULL);
 	if (ev->failed)
 		krt_op_unref(o->heap, ev->failed);
 	krt_heap_freestr(o->heap, ev->name);

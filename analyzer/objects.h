@@ -96,6 +96,7 @@ struct krt_stream_info {
 	uint64_t trigger_seq, trigger_epoch; /* the last kernel, where it lets the next one begin early */
 };
 
+#define KRT_LOST_MAX 4
 struct krt_event_info {
 	uint64_t handle;
 	struct krt_snapshot *record; /* NULL: not recorded */
@@ -115,9 +116,12 @@ struct krt_event_info {
 	unsigned capture;	       /* recorded in this capture */
 	struct krt_op_info *captured_op; /* the record, when the last one was in a capture */
 	bool captured_broken;		 /* and that capture broke */
-	struct krt_op_info
-		*overwritten; /* a record nothing had bound to, replaced by another stream's */
-	struct krt_snapshot *lost;  /* what that one covered */
+	/* records that nothing had bound to, replaced by another stream's; the first ones */
+	struct krt_lost {
+		struct krt_op_info *op;
+		struct krt_snapshot *covered;
+	} lost[KRT_LOST_MAX];
+	unsigned nlost;
 	struct krt_op_info *failed; /* a record or wait that failed */
 	bool failed_record;
 	char *name;
@@ -286,8 +290,10 @@ struct krt_event_info *krt_event_get(struct krt_objects *o, uint64_t handle, boo
 struct krt_origin krt_event_record(const struct krt_event_info *ev);
 struct krt_event_info *krt_event_make(struct krt_objects *o, uint64_t handle);
 void krt_event_end(struct krt_objects *o, uint64_t handle);
-/* No record of it counts as lost any more. */
-void krt_event_found(struct krt_objects *o, struct krt_event_info *ev);
+/* Its present record counts as lost; those that snap covers (NULL: all) do not any more. */
+void krt_event_lose(struct krt_event_info *ev);
+void krt_event_found(struct krt_objects *o, struct krt_event_info *ev,
+		     const struct krt_snapshot *snap);
 /* Takes the reference to snap. */
 void krt_event_set(struct krt_objects *o, struct krt_event_info *ev, struct krt_snapshot *snap,
 		   struct krt_op_info *op);

@@ -220,9 +220,9 @@ static void event_bind(struct krt_engine *e, const struct krt_call *c, struct kr
 			event_failed(e, c, s, ev);
 		}
 	}
-	if (ev->overwritten) {
-		event_finding(e, c, s, ev, KRT_RULE_EVENT_OVERWRITTEN, ev->overwritten);
-		krt_event_found(&e->obj, ev);
+	if (ev->nlost) {
+		event_finding(e, c, s, ev, KRT_RULE_EVENT_OVERWRITTEN, ev->lost[0].op);
+		krt_event_found(&e->obj, ev, NULL);
 	}
 }
 
@@ -243,14 +243,10 @@ static void record(struct krt_engine *e, const struct krt_call *c, struct krt_ev
 	op->stamp = krt_snapshot_stamp(snap);
 	if (ev->failed && !ev->failed_record)
 		event_failed(e, c, s, ev);
-	if (ev->overwritten && krt_snapshot_covers(snap, ev->lost))
-		krt_event_found(&e->obj, ev);
-	if (!ev->overwritten && ev->record && !ev->bound && old && old->stream &&
-	    old->stream != s && !krt_snapshot_covers(snap, ev->record)) {
-		krt_op_ref(old);
-		ev->overwritten = old;
-		ev->lost = krt_snapshot_ref(ev->record);
-	}
+	krt_event_found(&e->obj, ev, snap);
+	if (ev->record && !ev->bound && old && old->stream && old->stream != s &&
+	    !krt_snapshot_covers(snap, ev->record))
+		krt_event_lose(ev);
 	krt_event_set(&e->obj, ev, snap, op);
 	ev->external = s && (s->external || s->external_own);
 	ev->lane = c->lane;

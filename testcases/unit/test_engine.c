@@ -1552,6 +1552,20 @@ TWIN(events, overwritten_covered, "EVENT-OVERWRITTEN:warning:1")
 	sync_event(w, E1);
 }
 
+/* Of two lost records the second one stays lost when the first one's work is covered. */
+TWIN(events, overwritten_twice, "EVENT-OVERWRITTEN:warning:1")
+{
+	set(w, DEV, 64, S1);
+	set(w, DEV + 64, 64, S2);
+	record(w, E1, S1);
+	record(w, E1, S2);
+	record(w, E1, S3);
+	if (fixed)
+		hop(w, S2, S1, E2);
+	record(w, E1, S1);
+	sync_event(w, E1);
+}
+
 TWIN(events, failed_record, "EVENT-FAILED:warning:1")
 {
 	record(w, E1, S1);
