@@ -1055,6 +1055,7 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			     .prev_know = h->seg->know,
 			     .cur_sure = (uint8_t)t->sure,
 			     .prev_sure = krt_flist_how(h->list).sure,
+			     .cur_item = t->touch ? t->touch->item : 0,
 			     .mem = t->mem,
 			     .prev_fp = g->fp,
 			     .prev_node = h->seg->node};
