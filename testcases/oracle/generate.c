@@ -506,7 +506,7 @@ static bool sensible(const struct op *o, const enum life *life, const bool *regi
 	case OP_COPY_PEER:
 		break;
 	case OP_BATCH:
-		if (stream_slot[o->stream].kind == LEGACY)
+		if (stream_slot[o->stream].kind == LEGACY || o->order < 1 || o->order > 3)
 			return false;
 		break;
 	case OP_HOST_READ:

@@ -72,9 +72,9 @@ static void goes_on(struct court *c, const struct waiting *w, int write)
 	c->node[n].stream = w->stream;
 }
 
-static void value_write(struct court *c, const struct op *o, uint8_t flag)
+static void value_write(struct court *c, const struct op *o, uint8_t flag, int n)
 {
-	int n = enqueue(c, o, o->stream), stream = (int)stream_of(c, o);
+	int stream = (int)stream_of(c, o);
 	struct release_of r = {flag, o->value, o->order != 1, n, behind_unseen(c, stream)};
 
 	c->written[c->nwritten++] = r;
@@ -95,10 +95,9 @@ static void value_write(struct court *c, const struct op *o, uint8_t flag)
 	}
 }
 
-static void value_wait(struct court *c, const struct op *o, uint8_t flag)
+static void value_wait(struct court *c, const struct op *o, uint8_t flag, int n)
 {
 	int stream = (int)stream_of(c, o);
-	int n = enqueue(c, o, o->stream);
 	bool met = false;
 
 	for (unsigned i = 0; i < c->nwritten; i++) {
@@ -120,16 +119,17 @@ static void value_wait(struct court *c, const struct op *o, uint8_t flag)
 void value_op(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
-	int told = new_node(c);
+	int told = new_node(c), n;
 
 	in_order(c, o, o->stream, told, IN_DOC);
 	if (o->what == OP_VALUE_WRITE || o->form & 2) /* a batch may write */
 		word_leaves(c, told);
 
+	n = enqueue(c, o, o->stream);
 	/* a batch of two is of two words, one after the other */
 	for (unsigned i = 0; i < (o->form == 3 ? 2 : 1); i++)
 		if (o->what == OP_VALUE_WRITE)
-			value_write(c, o, i ? o->event2 : o->event);
+			value_write(c, o, i ? o->event2 : o->event, n);
 		else
-			value_wait(c, o, i ? o->event2 : o->event);
+			value_wait(c, o, i ? o->event2 : o->event, n);
 }
