@@ -346,7 +346,7 @@ static void pick_op(const struct program *p, const struct graphs *g, struct op *
 #define APART_FROM_GRAPHS                                                                          \
 	(F_REGISTERED | F_MAPPED | F_ARRAYS | F_PITCH | F_MEMOPS | F_RIGHTS | F_BOUNDS |           \
 	 F_FAILED | F_BLOCKS | F_VALUES)
-#define APART_FROM_VALUES (F_LEGACY | F_THREADS | F_CONTEXT_WIDE | F_NOTES)
+#define APART_FROM_VALUES (F_LEGACY | F_THREADS | F_CONTEXT_WIDE | F_NOTES | F_OBJECTS)
 
 /* Many at once, or a few that come often. */
 static unsigned pick_features(unsigned allowed)

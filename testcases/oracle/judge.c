@@ -227,8 +227,8 @@ static void note_later(struct court *c, struct pair *q, int node, int op)
 }
 
 /* What a former owner did: told once, of the last operations that stand for it. */
-static void meet_past(struct court *c, unsigned i, int op, int node, uint8_t buffer, cells_t cells,
-		      bool write)
+static void meet_past(struct court *c, unsigned i, int op, int item, int node, uint8_t buffer,
+		      cells_t cells, bool write)
 {
 	struct access *a = &c->access[i];
 
@@ -240,7 +240,7 @@ static void meet_past(struct court *c, unsigned i, int op, int node, uint8_t buf
 		q = pair_of(c, KRT_RULE_REUSE_RACE, op, a->op, buffer);
 		q->in_view[v] = true;
 		q->cells[v] |= cells;
-		q->need[v] |= cells & ~a->told & ~hidden(c, i, op, 0, write, false);
+		q->need[v] |= cells & ~a->told & ~hidden(c, i, op, item, write, false);
 		note_later(c, q, a->node, op);
 	}
 	if (!before(c, a->node, node, DOC))
@@ -278,7 +278,7 @@ void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t c
 		    (a->op != op && kept_apart(c, a->op, op, node, host)))
 			continue;
 		if (shared & a->past && a->op != op)
-			meet_past(c, i, op, node, buffer, shared & a->past, write);
+			meet_past(c, i, op, item, node, buffer, shared & a->past, write);
 		shared &= ~a->past;
 		/* through mapped memory a kernel and the CPU may well talk to each other */
 		if (host && a->kernel && buffer_slot[buffer].kind != MANAGED)
