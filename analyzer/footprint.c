@@ -861,9 +861,20 @@ static void pend_again(struct krt_engine *e, struct krt_pending *k, const struct
 	k->end = higher(k->end, p->end);
 }
 
+/* Both sides of a copy may lie in memory without an allocation; a batch has several. */
+static uint16_t side_of(const struct krt_op_info *op, unsigned item, unsigned kind)
+{
+	return op->class == KRT_OPC_COPY ? (uint16_t)(2 * item + (kind != KRT_ACC_READ)) : 0;
+}
+
+static uint16_t side_of_touch(const struct krt_graph_touch *t)
+{
+	return side_of(t->op, t->touch ? t->touch->item : 0, t->kind);
+}
+
 static bool same_part(const struct krt_pending *a, const struct krt_pending *b)
 {
-	return a->space == b->space && (!unallocated(a->space) || a->node == b->node);
+	return a->space == b->space && (!unallocated(a->space) || (a->node == b->node && a->side == b->side));
 }
 
 /* The newest of each call site and stream is kept: what came before it is ordered before it. */
@@ -930,6 +941,7 @@ static void seed_one(void *user, const struct krt_access *a, uint64_t from, uint
 				.end = end,
 				.addr = s->addr,
 				.node = s->seg->node,
+				.side = side_of(a->op, a->item, a->kind),
 				.kind = a->kind,
 				.know = a->know,
 				.sure = a->sure,
@@ -1055,7 +1067,7 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			     .prev_know = h->seg->know,
 			     .cur_sure = (uint8_t)t->sure,
 			     .prev_sure = krt_flist_how(h->list).sure,
-			     .cur_item = t->touch ? t->touch->item : 0,
+			     .cur_item = side_of_touch(t),
 			     .mem = t->mem,
 			     .prev_fp = g->fp,
 			     .prev_node = h->seg->node};
@@ -1150,6 +1162,7 @@ static void log_add(struct krt_engine *e, const struct krt_graph_touch *t, uint6
 			       .end = end,
 			       .addr = t->mem->node.key,
 			       .pattern = bytes_of(t, from, end),
+			       .side = side_of_touch(t),
 			       .kind = (uint8_t)t->kind,
 			       .know = (uint8_t)t->know,
 			       .sure = (uint8_t)t->sure};
@@ -1171,6 +1184,7 @@ static void pend_now(struct krt_engine *e, const struct krt_graph_touch *t, uint
 		struct krt_pending p = {.op = t->op,
 					.space = g->id,
 					.addr = t->mem->node.key,
+					.side = side_of_touch(t),
 					.kind = (uint8_t)t->kind,
 					.know = (uint8_t)t->know,
 					.sure = (uint8_t)t->sure};
@@ -1742,6 +1756,7 @@ static uint64_t meet_logged(struct krt_engine *e, struct krt_exec *x, struct krt
 	p.prev_know = k->know;
 	p.cur_sure = krt_flist_how(h.list).sure;
 	p.prev_sure = k->sure;
+	p.prev_item = k->side;
 	p.cur_fp = x->fp;
 	p.cur_node = h.seg->node;
 	if (unallocated(g->id))
@@ -1792,6 +1807,7 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 		p.prev_know = k->know;
 		p.cur_sure = k->kind ? krt_flist_how(k->list).sure : KRT_SURE_ALL;
 		p.prev_sure = k->sure;
+		p.prev_item = k->side;
 		if (k->kind) {
 			p.from = krt_mem_addr(p.mem, k->from);
 			p.end = krt_mem_addr(p.mem, k->end);

@@ -334,6 +334,7 @@ struct krt_pending {
 	uint64_t space, from, end; /* keys */
 	uint64_t addr;		   /* of the memory */
 	uint32_t node;
+	uint16_t side; /* of a batch: which side of which copy */
 	uint8_t kind, know, sure, node_know, list; /* kind 0: the allocation of the memory */
 	uint8_t confidence;
 };
@@ -350,6 +351,7 @@ struct krt_glog {
 	uint64_t space, from, end; /* keys */
 	uint64_t addr;		   /* of the memory; of an array: its handle */
 	struct krt_pattern pattern;
+	uint16_t side; /* of a batch: which side of which copy */
 	uint8_t kind, know, sure;
 	UT_hash_handle hh;
 };
