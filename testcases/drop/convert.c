@@ -180,7 +180,7 @@ static void new_buffer(struct op *o, enum memory kind, uint64_t addr, uint64_t s
 		lacks("more buffers");
 		return;
 	}
-	buffer_slot[w.buffers] = (struct buffer_slot){kind, "", addr};
+	buffer_slot[w.buffers] = (struct buffer_slot){.kind = kind, .name = "", .addr = addr};
 	w.size[w.buffers] = size;
 	w.live[w.buffers] = true;
 	o->what = OP_ALLOC;
@@ -760,7 +760,8 @@ static void own_buffers(void)
 				return;
 			}
 			b = w.buffers++;
-			buffer_slot[b] = (struct buffer_slot){PAGEABLE, "", x->lo};
+			buffer_slot[b] =
+				(struct buffer_slot){.kind = PAGEABLE, .name = "", .addr = x->lo};
 			end = x->hi;
 		}
 		end = x->hi > end ? x->hi : end;

@@ -6,6 +6,7 @@
 #include "execute.h"
 
 #include "cuabi.h"
+#include "testcases/oracle/hostfn.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@
 #define SIZE (CELLS * CELL)
 
 const unsigned executable = F_LEGACY | F_THREADS | F_CONTEXTS | F_HOST | F_MANAGED | F_KERNELS |
-			    F_SYNC | F_OBJECTS | F_NARROW | F_CONTEXT_WIDE | F_ROWS | F_BATCHES;
+			    F_SYNC | F_OBJECTS | F_NARROW | F_CONTEXT_WIDE | F_ROWS | F_BATCHES |
+			    F_FUNCTIONS;
 
 /*
  * touch: reads the first words of cells of up to three ranges, then writes words made of
@@ -242,6 +244,42 @@ static void on_cpu(const struct op *o, unsigned index)
 			seen.read[index][i] = *word(r->buffer, r->from + i);
 }
 
+static const struct program *program;
+static int partner[OPS];
+
+void execute_program(const struct program *p)
+{
+	struct functions f;
+
+	program = p;
+	functions_begin(&f);
+	for (unsigned i = 0; i < p->n; i++) {
+		const struct op *o = &p->op[i];
+
+		partner[i] = -1;
+		if (p->left_out[i])
+			continue;
+		if (o->what == OP_HOSTFN_RUN) {
+			partner[i] = f.op[o->node % FUNCTIONS];
+			partner[partner[i]] = (int)i;
+		}
+		functions_step(&f, p, i);
+	}
+}
+
+int execute_partner(unsigned index)
+{
+	return partner[index];
+}
+
+static void host_function(void *index)
+{
+	int i = *(const int *)index;
+
+	if (i >= 0)
+		on_cpu(&program->op[i], (unsigned)i);
+}
+
 static CUresult load(void)
 {
 	CUmodule m;
@@ -344,6 +382,11 @@ static enum did done_here(const struct op *o, unsigned index, enum view view)
 	case OP_HOST_READ:
 	case OP_HOST_WRITE:
 		on_cpu(o, index);
+		break;
+	case OP_HOSTFN:
+		answer = cuLaunchHostFunc(s, host_function, &partner[index]);
+		break;
+	case OP_HOSTFN_RUN: /* the function does */
 		break;
 	default:
 		return UNKNOWN;

@@ -26,6 +26,10 @@ extern const unsigned executable;
 
 /* view: of the simulator.  Once in a process. */
 void execute_open(enum view view);
+/* The program that comes next; its operations may stay where they are till the end of it. */
+void execute_program(const struct program *p);
+/* Of a host function: the operation that it does, or that it is done by; -1: there is none. */
+int execute_partner(unsigned index);
 /* As it was at the start; nothing may be queued. */
 void execute_reset(void);
 enum did execute(const struct op *o, unsigned index, enum view view);

@@ -28,7 +28,8 @@ static unsigned npath, depth;
 
 static uint64_t state[STATES];
 static unsigned nstates;
-static bool left; /* this run goes where another has been */
+static bool left;	  /* this run goes where another has been */
+static int function = -1; /* the host function that has to run now */
 
 static uint8_t op_of_call[CALLS];
 static bool called[SCHEDULE_OPS], done[SCHEDULE_OPS];
@@ -79,9 +80,16 @@ static void note_order(void)
 			}
 }
 
+static bool is_function(unsigned op)
+{
+	return prog->op[op].what == OP_HOSTFN;
+}
+
 static void has_run(unsigned op)
 {
 	done[op] = true;
+	if (is_function(op) && execute_partner(op) >= 0)
+		done[execute_partner(op)] = true;
 	if (now.n < STEPS)
 		now.op[now.n++] = (uint8_t)op;
 }
@@ -105,18 +113,31 @@ static unsigned choice(unsigned options, bool waits)
 
 static int choose(const struct sim_ready *ready, unsigned n, bool must)
 {
-	unsigned k;
+	unsigned may[SIM_READY_MAX], k, m = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		if (ready[i].mark)
 			return (int)i;
-	if (!n)
+	if (function >= 0 && done[function])
 		return -1;
-	k = choice(n + !must, must);
-	if (k == n)
+	for (unsigned i = 0; i < n; i++) {
+		unsigned op = op_of_call[ready[i].call % CALLS];
+
+		if (!is_function(op) || (int)op == function || execute_partner(op) < 0)
+			may[m++] = i;
+	}
+	if (must && !m && n) { /* it waits for a function that has not run yet: it cannot */
+		left = true;
+		may[m++] = 0;
+	}
+	if (!m)
 		return -1;
-	has_run(op_of_call[ready[k].call % CALLS]);
-	return (int)k;
+	must |= function >= 0;
+	k = choice(m + !must, must);
+	if (k == m)
+		return -1;
+	has_run(op_of_call[ready[may[k]].call % CALLS]);
+	return (int)may[k];
 }
 
 static void call(uint32_t number)
@@ -142,6 +163,15 @@ static bool on_cpu(const struct op *o)
 	return o->what == OP_HOST_READ || o->what == OP_HOST_WRITE;
 }
 
+/* False: something that it comes behind waits for another function. */
+static bool function_runs(int op)
+{
+	function = op;
+	sim_schedule();
+	function = -1;
+	return done[op];
+}
+
 static enum did run(enum view view)
 {
 	enum did did = DID;
@@ -157,7 +187,10 @@ static enum did run(enum view view)
 		if (prog->left_out[at])
 			continue;
 		sim_schedule();
-		did = execute(&prog->op[at], at, view);
+		if (prog->op[at].what == OP_HOSTFN_RUN && !function_runs(execute_partner(at)))
+			did = OTHERWISE;
+		else
+			did = execute(&prog->op[at], at, view);
 		if (on_cpu(&prog->op[at]))
 			has_run(at);
 		take_staged(at);
@@ -197,6 +230,7 @@ void search(const struct program *p, enum view view, struct found *f)
 	memset(f, 0, sizeof(*f));
 	memset(state, 0, sizeof(state));
 	nstates = npath = 0;
+	execute_program(p);
 	sim_activity_open(NULL, call);
 	sim_schedule_by(choose);
 	do {

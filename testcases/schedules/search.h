@@ -3,6 +3,9 @@
  * Every schedule of a program on the simulated driver: which operation runs next wherever
  * one could, or else the program goes on.  A state that was seen before (how far the
  * program is, what is done, all memory) has the same future and is left.
+ *
+ * A program tells where its host functions run, as a recorded one would: there, and only there,
+ * they do.
  */
 #ifndef KRT_SCHEDULES_SEARCH_H
 #define KRT_SCHEDULES_SEARCH_H
