@@ -9,7 +9,7 @@
 #include "convert.h"
 
 #include "interposer/cuabi.h"
-#include "testcases/oracle/graph.h"
+#include "testcases/oracle/hostfn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,10 @@ static struct {
 	uint64_t event[CONTEXTS][EVENTS];
 	uint64_t token[EVENTS];
 	unsigned tokens, numbers;
-	struct piece end[BUFFERS]; /* of memory of the heap */
+	uint64_t function[FUNCTIONS]; /* ticket of the call that enqueued it, 0: free */
+	struct op *running;	      /* the host function that runs; NULL: none */
+	unsigned running_on;	      /* lane */
+	struct piece end[BUFFERS];    /* of memory of the heap */
 	unsigned ends;
 	uint64_t graph[GRAPH_SLOTS], exec[EXEC_SLOTS]; /* handles; 0: free */
 	bool live[BUFFERS];
@@ -612,6 +615,18 @@ static void one_call(struct op *o, const struct krt_call *c)
 	case KRT_OP_CAPTURE_END:
 		capture_end(o, c->out_handle);
 		break;
+	case KRT_OP_HOST_FUNC:
+		o->what = OP_HOSTFN;
+		o->node = slot_of(w.function, FUNCTIONS, 0, "more host functions");
+		w.function[o->node] = c->rec->t0;
+		break;
+	case KRT_OP_HOSTFN_ENTER:
+		o->what = OP_HOSTFN_RUN;
+		o->node = slot_of(w.function, FUNCTIONS, c->token, "functions of captures");
+		w.function[o->node] = 0;
+		w.running = o;
+		w.running_on = c->lane;
+		break;
 	case KRT_OP_GRAPH_DESTROY:
 		w.graph[graph_of(c->graph)] = 0;
 		break;
@@ -690,6 +705,30 @@ static bool drops(enum operation what, bool ready)
 	}
 }
 
+/* What a host function does is one operation. */
+static void in_function(const struct krt_call *c)
+{
+	unsigned op = (unsigned)(w.running - w.c->p.op);
+
+	switch (c->op) {
+	case KRT_OP_HOSTFN_EXIT:
+		w.running = NULL;
+		return;
+	case KRT_OP_NOTE_HOST_READ:
+	case KRT_OP_NOTE_HOST_WRITE:
+		touch(w.running, c->op == KRT_OP_NOTE_HOST_WRITE, c->addr, c->bytes);
+		if (w.c->inners < OPS)
+			w.c->inner[w.c->inners++] = (struct inner){c->rec->t0, op};
+		return;
+	case KRT_OP_NOTE_BLOCK_ALLOC:
+	case KRT_OP_NOTE_BLOCK_USE:
+	case KRT_OP_NOTE_BLOCK_FREE:
+		return;
+	default:
+		lacks("calls in host functions");
+	}
+}
+
 static void call_record(long number, const struct record *x)
 {
 	struct converted *c = w.c;
@@ -707,12 +746,14 @@ static void call_record(long number, const struct record *x)
 		lacks("more operations");
 		return;
 	}
-	if (!one_lane_before(&call))
-		lacks("calls that overlap");
 	if (x->rec->flags & KRT_RF_IGNORE)
 		lacks("ignored regions");
-	if (x->rec->flags & KRT_RF_HOSTFN)
-		lacks("host functions");
+	if (w.running) {
+		if (x->lane != w.running_on)
+			lacks("calls that overlap");
+		in_function(&call);
+		return;
+	}
 	memset(o, 0, sizeof(*o));
 	o->what = NR_OPERATIONS;
 	o->thread = (uint8_t)thread_of(x->lane);
@@ -724,6 +765,8 @@ static void call_record(long number, const struct record *x)
 	one_call(o, &call);
 	if (o->what == NR_OPERATIONS)
 		return;
+	if (o->what != OP_HOSTFN_RUN && !one_lane_before(&call))
+		lacks("calls that overlap");
 	c->record[c->p.n] = number;
 	c->ticket[c->p.n] = call.rec->t0;
 	/* of one that is captured the graph tells */
@@ -1015,6 +1058,9 @@ static int op_of(const struct converted *c, uint64_t ticket)
 	for (unsigned i = 0; i < c->p.n; i++)
 		if (c->ticket[i] == ticket)
 			return (int)i;
+	for (unsigned i = 0; i < c->inners; i++)
+		if (c->inner[i].ticket == ticket)
+			return (int)c->inner[i].op;
 	return -1;
 }
 

@@ -12,6 +12,12 @@ struct converted {
 	struct program p;
 	long record[OPS];     /* number of the record that an operation is of */
 	uint64_t ticket[OPS]; /* of its call */
+	/* of calls that are a part of another operation */
+	struct inner {
+		uint64_t ticket;
+		unsigned op;
+	} inner[OPS];
+	unsigned inners;
 	bool drops[OPS]; /* a wait, a sync or a record, or a query that came too late to wait */
 	bool vague[OPS]; /* the judge does not know all that it does: it is not compared */
 	unsigned number[OPS]; /* of the waits, syncs and records, for the simulator's sim_drop */

@@ -58,7 +58,8 @@ void judge_function(struct court *c, int op)
 	if (c->fault != FAULT_HOSTFN)
 		host_after(c, c->function[slot].begin, IN_DOC);
 	c->within = c->function[slot].end;
-	host_access(c, op, o->range);
+	for (unsigned k = 0; k < o->nranges; k++)
+		host_access(c, op, &o->range[k]);
 	c->within = -1;
 	host_after(c, c->function[slot].end, IN_DOC);
 }

@@ -8,7 +8,11 @@
 
 #include "graph.h"
 
+#ifndef KRT_ORACLE_RECORDED
 #define FUNCTIONS 3
+#else
+#define FUNCTIONS 64
+#endif
 
 struct functions {
 	int op[FUNCTIONS]; /* that enqueued it, -1: none waits */
