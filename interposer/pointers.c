@@ -39,6 +39,8 @@
 #define PINNED_MAX   4096         /* ranges that are known; more are read through the kernel, if at all */
 #define GAP          2            /* words that are no addresses inside a run */
 #define HEAD         4096u        /* a table has an address in its first bytes */
+#define UPPER        (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) /* half of a word */
+#define NEAR         64           /* words that are looked at together */
 #define READS_MAX    64           /* system calls of one batch */
 #define BATCH_MAX    (256u << 10) /* bytes of one batch that are looked at */
 
@@ -177,6 +179,7 @@ struct telling {
 	struct krt_call *call;
 	size_t at; /* of the blob in the record, 0: there is none yet */
 	uint64_t lowest, span;
+	uint32_t high, spans; /* their upper halves: the least, and how many more there are */
 	unsigned reads; /* through the kernel that this call may still make */
 	bool any;  /* the call does not say that the source is host memory */
 };
@@ -232,14 +235,47 @@ static bool tell_run(struct telling *t, const char *p, uint64_t skip, uint32_t i
 	return true;
 }
 
+typedef uint32_t words __attribute__((vector_size(16)));
+typedef int32_t signed_words __attribute__((vector_size(16)));
+typedef uint64_t pair __attribute__((vector_size(16)));
+
+/*
+ * Can there be one among the NEAR words at p, by their upper halves?  Nearly always
+ * not, and this is what a copy without addresses costs: four words at once, compared
+ * as signed, since that is what there are instructions for.
+ */
+static bool may_hold(const struct telling *t, const char *p)
+{
+	const uint32_t l = t->high ^ 1u << 31, m = t->spans ^ 1u << 31;
+	const words low = { l, l, l, l }, most = { m, m, m, m };
+	signed_words beyond = { -1, -1, -1, -1 };
+	pair all;
+
+	for (unsigned i = 0; i < NEAR; i += 4) {
+		words a, b;
+
+		memcpy(&a, p + i * 8ull, sizeof a);
+		memcpy(&b, p + i * 8ull + sizeof a, sizeof b);
+		a = __builtin_shuffle(a, b, (words){ UPPER, 2 + UPPER, 4 + UPPER, 6 + UPPER });
+		beyond &= (signed_words)(a - low) > (signed_words)most;
+	}
+	all = (pair)beyond;
+	return (all[0] & all[1]) != UINT64_MAX;
+}
+
 /* Is there one among n words at p? */
 static bool any_pointer(const struct telling *t, const char *p, uint32_t n)
 {
 	uint64_t word;
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		if (i % NEAR == 0 && n - i >= NEAR && krt_likely(!may_hold(t, p + i * 8ull))) {
+			i += NEAR - 1;
+			continue;
+		}
 		if (is_pointer(t, p + i * 8ull, &word))
 			return true;
+	}
 	return false;
 }
 
@@ -331,6 +367,8 @@ void krt_pointers_given(struct krt_call *c)
 	if (!map || top <= t.lowest || !c->rec)
 		return;
 	t.span = top - t.lowest;
+	t.high = (uint32_t)(t.lowest >> 32);
+	t.spans = (uint32_t)((top - 1) >> 32) - t.high;
 	t.reads = READS_MAX;
 	t.any = !(a->flags & KRT_F_SRC_HOST);
 	for (unsigned i = 0; i < a->argc; i++)
