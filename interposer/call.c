@@ -415,7 +415,7 @@ static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64
 		krt_images_given(c);
 	if (p->carries)
 		krt_pointers_given(c);
-	if (c->rec && p->op != KRT_OP_LIBRARY_CALL) /* what is launched inside has one */
+	if (krt_opt.stacks != KRT_STACKS_none && c->rec && p->op != KRT_OP_LIBRARY_CALL) /* what is launched inside has one */
 		c->rec->stack = krt_stack_id(quiet);
 	if (!c->mapped)
 		t->scratch_used += (c->size + 15) & ~(size_t)15;
@@ -621,7 +621,7 @@ int krt_call_end(struct krt_call *c, int result)
 
 		r->result = result;
 		if (krt_opt.times) {
-			uint64_t took = krt_clock_ns() - c->start_ns;
+			uint64_t now = krt_clock_ns(), took = now > c->start_ns ? now - c->start_ns : 0;
 
 			r->start_ns = c->start_ns - krt_clock_base;
 			r->took_ns = took > UINT32_MAX ? UINT32_MAX : (uint32_t)took;

@@ -100,6 +100,11 @@ void krt_record_libc(unsigned api, uint64_t addr, uint64_t len);
 /* A failure of ours: ORs enum krt_trouble into the process file. */
 void krt_trouble(unsigned bits);
 
+/* ---- clock.c: the clock of calls' times: CLOCK_MONOTONIC, or the driver's own ---- */
+
+void krt_clock_open(void); /* at attach */
+uint64_t krt_clock_ns(void);
+
 /* ---- resolve.c: the driver behind the wrappers ---- */
 
 /* Real entry points by enum krt_api_id, PASS rows included; NULL: the driver lacks it. */
@@ -110,11 +115,8 @@ extern void *krt_real[KRT_NR_APIS];
 	(__atomic_load_n(&krt_real[KRT_API_##sym], __ATOMIC_RELAXED)                        \
 		 ? (int)((__typeof__(&sym))krt_real[KRT_API_##sym])(__VA_ARGS__)            \
 		 : KRT_NOT_SUPPORTED)
-/*
- * The clock of a call's times: CLOCK_MONOTONIC, or the one of a driver that exports
- * `uint64_t sim_clock_ns(void)` (the simulated one: its time is a virtual one).
- */
-uint64_t krt_clock_ns(void);
+/* The clock of a driver that exports `uint64_t sim_clock_ns(void)` (the simulated one: its time is a virtual one). */
+extern uint64_t (*krt_driver_clock)(void);
 /* Does this address lie in the driver the wrappers forward to? */
 bool krt_in_driver(const void *address);
 

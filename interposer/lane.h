@@ -70,7 +70,13 @@ extern struct krt_proc *krt_proc;   /* the process file, mapped; never NULL whil
 extern uint64_t krt_session;        /* counts attaches */
 
 /* The calling thread's lane, NULL when there is none to be had (counted as dropped). */
-struct krt_thread *krt_thread(void);
+struct krt_thread *krt_thread_enter(void);
+static inline struct krt_thread *krt_thread(void)
+{
+	struct krt_thread *t = krt_tls.thread;
+
+	return krt_likely(t && krt_tls.session == krt_session) ? t : krt_thread_enter();
+}
 
 /* A ticket. */
 static inline uint64_t krt_ticket(void)

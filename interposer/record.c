@@ -128,6 +128,7 @@ int krt_record_open(const char *dir)
 	p->ppid = (int32_t)syscall(SYS_getppid);
 	p->start_ns = start;
 	p->mono_ns = krt_mono_ns();
+	krt_clock_open();
 	krt_clock_base = krt_clock_ns();
 	p->state = KRT_PROC_STARTED;
 	p->lanes = 1;
@@ -616,13 +617,11 @@ static struct krt_thread *thread_enter(int32_t tid)
 	return t;
 }
 
-struct krt_thread *krt_thread(void)
+struct krt_thread *krt_thread_enter(void)
 {
-	struct krt_thread *t = krt_tls.thread;
 	struct krt_rec_thread r = { .h = { .kind = KRT_REC_THREAD } };
+	struct krt_thread *t;
 
-	if (krt_likely(t && krt_tls.session == krt_session))
-		return t;
 	r.tid = krt_tid();
 	krt_lock(&krt_wipe.w.attach);
 	t = krt_attached() ? thread_enter(r.tid) : NULL;

@@ -164,7 +164,7 @@ static _Atomic uint32_t adopted;
 static uintptr_t driver_lo, driver_hi;
 static char driver_path_[4096];
 static unsigned driver_exports_;
-static uint64_t (*driver_clock)(void);
+uint64_t (*krt_driver_clock)(void);
 static struct { uintptr_t address; uint16_t id; } identity[IDENTITY];
 static struct { _Atomic uintptr_t lo, hi; } foreign[8]; /* other libcudas; who else gets the real functions */
 
@@ -220,7 +220,7 @@ static bool adopt(const struct krt_object *o)
 		uint32_t count = o->sym && o->str ? krt_object_symbols(o) : 0;
 
 		driver_exports_ = 0;
-		driver_clock = (uint64_t (*)(void))krt_object_find(o, "sim_clock_ns");
+		krt_driver_clock = (uint64_t (*)(void))krt_object_find(o, "sim_clock_ns");
 		for (uint32_t i = 0; i < count; i++) {
 			const char *name = o->str + o->sym[i].st_name;
 			uintptr_t p = o->base + o->sym[i].st_value;
@@ -272,11 +272,6 @@ static bool adopt_loaded(void)
 		return true;
 	dl_iterate_phdr(search_step, &s);
 	return s.found && adopt(&s.object);
-}
-
-uint64_t krt_clock_ns(void)
-{
-	return krt_unlikely(driver_clock != NULL) ? driver_clock() : krt_mono_ns();
 }
 
 bool krt_in_driver(const void *p)

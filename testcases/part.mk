@@ -157,6 +157,8 @@ UNIT_EXTRA_heap := $(UNWIND_OBJ) $(O)/unwind/stub.o
 UNIT_CFLAGS_heap := -D_GNU_SOURCE -Itestcases/unwind
 UNIT_EXTRA_modules := $(UNWIND_OBJ) $(O)/unwind/stub.o $(UNWIND_PLUGS)
 UNIT_CFLAGS_modules := -D_GNU_SOURCE -Itestcases/unwind -DPLUGIN_DIR='"$(abspath $(O))/unwind"'
+UNIT_EXTRA_clock := $(O)/interposer/clock.c.o
+UNIT_CFLAGS_clock := -D_GNU_SOURCE
 # --- end of unwinder, module map, heap hooks -------------------------------------
 
 # --- PTX interpreter of the simulated driver, and its front end -------------------
