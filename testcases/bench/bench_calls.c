@@ -6,6 +6,8 @@
  *   calls serve CPU       answers each line "SCALE ROUND" on stdin with a short round:
  *                         lines "@ ROW ns", the least of some batches, and "@ end";
  *                         suite.py asks several such processes in turn.  Pinned to CPU.
+ *   calls prefetch CPU    the same with a loop that fills pinned buffers and uploads them,
+ *                         times in microseconds a buffer
  *   calls graphs ROUNDS   prints the wall time of each launch of a graph of 10, 1,000
  *                         and 10,000 nodes in turn, to take the driver's part off
  */
@@ -25,6 +27,8 @@
 			exit(2);                                                            \
 		}                                                                           \
 	} while (0)
+
+#define PREFETCH_MAX (64u << 20)
 
 static const char ptx[] = ".version 7.0\n.target sm_50\n.address_size 64\n"
 			  ".visible .entry empty(.param .u64 p, .param .u32 n)\n{\n\tret;\n}\n";
@@ -87,6 +91,40 @@ static void graph10000(void)
 	CHECK(cuGraphLaunch(graph[2], a));
 }
 
+/*
+ * Two pinned buffers in turn: each is filled once the upload from it before is known to
+ * be over.
+ */
+static void *host[2];
+static CUevent uploaded[2];
+static CUdeviceptr target;
+
+static void prefetch(size_t size)
+{
+	static unsigned turn;
+
+	turn ^= 1;
+	CHECK(cuEventSynchronize(uploaded[turn]));
+	memset(host[turn], (int)turn, size);
+	CHECK(cuMemcpyHtoDAsync(target, host[turn], size, a));
+	CHECK(cuEventRecord(uploaded[turn], a));
+}
+
+static void prefetch_4k(void)
+{
+	prefetch(4096);
+}
+
+static void prefetch_1m(void)
+{
+	prefetch(1 << 20);
+}
+
+static void prefetch_64m(void)
+{
+	prefetch(PREFETCH_MAX);
+}
+
 /* What a program does between two calls: the caches are its own again. */
 static void other_work(void)
 {
@@ -102,15 +140,22 @@ static const struct row {
 	unsigned calls, batches; /* at scale 1 */
 	unsigned every;          /* so many rounds */
 	void (*between)(void);   /* each call is timed alone, after this */
-} rows[] = {
-	{"launch", launch, 100, 10, 1, NULL},
-	{"launch_cold", launch, 20, 5, 1, other_work},
-	{"record_wait", record_wait, 100, 10, 1, NULL},
-	{"set", set, 100, 10, 1, NULL},
-	{"copy", copy, 100, 10, 1, NULL},
-	{"graph_10", graph10, 10, 10, 1, NULL},
-	{"graph_1000", graph1000, 1, 10, 2, NULL},
-	{"graph_10000", graph10000, 1, 3, 8, NULL},
+	double unit;             /* ns */
+} singles[] = {
+	{"launch", launch, 100, 10, 1, NULL, 1},
+	{"launch_cold", launch, 20, 5, 1, other_work, 1},
+	{"record_wait", record_wait, 100, 10, 1, NULL, 1},
+	{"set", set, 100, 10, 1, NULL, 1},
+	{"copy", copy, 100, 10, 1, NULL, 1},
+	{"graph_10", graph10, 10, 10, 1, NULL, 1},
+	{"graph_1000", graph1000, 1, 10, 2, NULL, 1},
+	{"graph_10000", graph10000, 1, 3, 8, NULL, 1},
+	{NULL, NULL, 0, 0, 0, NULL, 0},
+}, prefetches[] = {
+	{"prefetch_4k", prefetch_4k, 200, 4, 1, NULL, 1e3},
+	{"prefetch_1m", prefetch_1m, 20, 4, 1, NULL, 1e3},
+	{"prefetch_64m", prefetch_64m, 4, 1, 1, NULL, 1e3},
+	{NULL, NULL, 0, 0, 0, NULL, 0},
 };
 
 static double batch(const struct row *r, unsigned calls)
@@ -145,10 +190,10 @@ static void round_of(const struct row *r, double scale)
 
 		best = t < best ? t : best;
 	}
-	printf("@ %s %.1f\n", r->name, best);
+	printf("@ %s %.1f\n", r->name, best / r->unit);
 }
 
-static void serve(int cpu)
+static void serve(const struct row *rows, int cpu)
 {
 	cpu_set_t one;
 	char line[64];
@@ -163,12 +208,30 @@ static void serve(int cpu)
 		double scale = strtod(line, &end);
 		unsigned long round = strtoul(end, NULL, 10);
 
-		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-			if (round % rows[i].every == 0)
-				round_of(&rows[i], scale);
+		for (const struct row *r = rows; r->name; r++)
+			if (round % r->every == r->every - 1)
+				round_of(r, scale);
 		puts("@ end");
 		fflush(stdout);
 	}
+}
+
+static void prefetches_open(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK(cuMemHostAlloc(&host[i], PREFETCH_MAX, 0));
+		CHECK(cuEventCreate(&uploaded[i], CU_EVENT_DISABLE_TIMING));
+	}
+	CHECK(cuMemAlloc(&target, PREFETCH_MAX));
+}
+
+static void prefetches_close(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK(cuMemFreeHost(host[i]));
+		CHECK(cuEventDestroy(uploaded[i]));
+	}
+	CHECK(cuMemFree(target));
 }
 
 static void graphs(unsigned rounds)
@@ -222,10 +285,15 @@ int main(int argc, char **argv)
 	CHECK(cuMemHostAlloc(&h, 1 << 20, 0));
 	for (unsigned i = 0; i < 3; i++)
 		graph[i] = star(nodes[i]);
-	if (!strcmp(argv[1], "serve"))
-		serve(atoi(argv[2]));
-	else
+	if (!strcmp(argv[1], "serve")) {
+		serve(singles, atoi(argv[2]));
+	} else if (!strcmp(argv[1], "prefetch")) {
+		prefetches_open();
+		serve(prefetches, atoi(argv[2]));
+		prefetches_close();
+	} else {
 		graphs((unsigned)atoi(argv[2]));
+	}
 	CHECK(cuCtxSynchronize());
 	for (unsigned i = 0; i < 3; i++)
 		CHECK(cuGraphExecDestroy(graph[i]));

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Cost of PyTorch programs, for suite.py: bench_torch.py CPU answers each line
+Cost of PyTorch programs, for suite.py: bench_torch.py KIND CPU answers each line
 "SCALE ROUND" on stdin with a short round: lines "@ ROW us", the least of some batches,
-and "@ end".
+and "@ end".  KIND step has the rows
 
-  step      a training step of an MLP: forward, loss, backward, AdamW
-  eager_op  two elementwise operators on small tensors, some 10 us
+  step         a training step of an MLP: forward, loss, backward, AdamW
+  eager_op     two elementwise operators on small tensors, some 10 us
+
+and KIND pinned
+
+  step_pinned  the step on a batch that the CPU writes into one of two pinned buffers and
+               uploads with non_blocking=True, once the upload from it before is over
 """
 import os
 import sys
@@ -37,7 +42,37 @@ def eager_op():
     torch.add(torch.mul(small, 1.5), small)
 
 
-ROWS = (("step", step, 10, 4), ("eager_op", eager_op, 300, 4))
+class Feed:
+    """The batches of step_pinned."""
+
+    def __init__(self):
+        self.at = 0
+        self.host = [torch.empty(256, 512).pin_memory() for _ in range(2)]
+        self.uploaded = [torch.cuda.Event() for _ in range(2)]
+
+    def next(self):
+        self.at ^= 1
+        host, uploaded = self.host[self.at], self.uploaded[self.at]
+        uploaded.synchronize()
+        host.fill_(0.5)
+        batch = host.to("cuda", non_blocking=True)
+        uploaded.record()
+        return batch
+
+
+feed = Feed()
+
+
+def step_pinned():
+    global x
+    x = feed.next()
+    step()
+
+
+ROWS = {
+    "step": (("step", step, 5, 3), ("eager_op", eager_op, 200, 3)),
+    "pinned": (("step_pinned", step_pinned, 5, 3),),
+}[sys.argv[1]]
 
 
 def batch(call, n):
@@ -51,12 +86,12 @@ def batch(call, n):
 
 for name, call, calls, batches in ROWS:
     batch(call, 3)
-os.sched_setaffinity(0, {int(sys.argv[1])})  # this thread alone: those of autograd are there already
+os.sched_setaffinity(0, {int(sys.argv[2])})  # this thread alone: those of autograd are there already
 print("@ ready", torch.__version__, flush=True)
 for line in sys.stdin:
     scale = float(line.split()[0])
     for name, call, calls, batches in ROWS:
         n = max(1, int(calls * scale))
-        batch(call, max(1, n // 4))
+        batch(call, 1)
         print("@ %s %.2f" % (name, min(batch(call, n) for _ in range(max(1, int(batches * scale))))))
     print("@ end", flush=True)

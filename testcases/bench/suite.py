@@ -9,8 +9,12 @@ On the simulated driver (make bench), or on a card (testcases/gpu/bench) with th
 of PyTorch and with the tools that people would use instead: compute-sanitizer and
 TORCH_CUDA_SANITIZER=1.  Each mode is a process of its own that stays; they are asked
 for short rounds in turn, in another order each time, on one core, krtsan's front ends
-on others.  A ratio is one round's; printed are their median, least and greatest, and
-the median of what was added.  `again` is native against native: the noise.
+on others.  A ratio is one round's, to the mean of `native` and `native again` in it,
+two processes of the same program: what these differ by is the noise, so their rows stand
+beside.  Printed are the median, least and greatest ratio, and the median of what was added.
+The tools are asked by themselves afterwards, beside natives of their own: they take long
+and keep the machine busy.  The ways to find the CPU's own accesses (host=) have programs
+that give them work: pinned buffers that are filled and uploaded over and over.
 --write puts the tables into RESULTS.md of testcases/gpu or of testcases.  What the
 processes say on stderr goes to the folder $OUT, where that is set.
 """
@@ -30,39 +34,59 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BEGIN, END = "<!-- cost: written by %s -->", "<!-- end of cost -->"
-SLOW = 3.0  # a round that takes so long gets smaller
+SLOW = 1.5  # seconds: a round that takes so long gets smaller
+LEAST = 15  # rounds, where the time allows
+NATIVE = ("native", "again")
 
 
 class Mode:
-    def __init__(self, name, text, prefix=(), env=None, gpu=False, torch=False):
-        self.name, self.text, self.prefix, self.env, self.gpu, self.torch = name, text, prefix, env or {}, gpu, torch
+    def __init__(self, name, text, prefix=(), env=None, scale=1.0):
+        self.name, self.text, self.prefix, self.env, self.scale = name, text, prefix, env or {}, scale
+
+
+def natives():
+    return [Mode("native", "native"), Mode("again", "native again")]
+
+
+def online(build, work, name, *options):
+    """krtsan run, whose report is read when all is over."""
+    return [os.path.join(build, "krtsan"), "run", *options, "--fail-on=never", "--log-path=/dev/null",
+            "--report=json:%s/%s.json" % (work, name), "--"]
 
 
 def modes(build, work):
-    krtsan = os.path.join(build, "krtsan")
-
-    def online(stacks):
-        return [krtsan, "run", "--stacks=" + stacks, "--fail-on=never", "--log-path=/dev/null",
-                "--report=json:%s/%s.json" % (work, stacks), "--"]
-    return [
-        Mode("native", "native"),
-        Mode("again", "native again"),
+    return natives() + [
         Mode("hooks", "hooks only", env={"LD_PRELOAD": os.path.join(build, "libkrtsan-nop.so")}),
-        Mode("record", "record", [krtsan, "record", "--stacks=none", "-o", work + "/run.krt", "--"]),
-        Mode("none", "online", online("none")),
-        Mode("leaf", "online, leaf", online("leaf")),
-        Mode("full", "online, full stacks", online("full")),
-        Mode("memcheck", "compute-sanitizer", ["compute-sanitizer"], gpu=True),
-        Mode("racecheck", "its racecheck", ["compute-sanitizer", "--tool=racecheck"], gpu=True),
-        Mode("csan", "TORCH_CUDA_SANITIZER", env={"TORCH_CUDA_SANITIZER": "1"}, gpu=True, torch=True),
+        Mode("record", "record", [os.path.join(build, "krtsan"), "record", "--stacks=none", "-o", work + "/run.krt",
+                                  "--"]),
+        *(Mode(stacks, text, online(build, work, stacks, "--stacks=" + stacks)) for stacks, text in (
+            ("none", "online"), ("leaf", "online, leaf"), ("full", "online, full stacks"))),
     ]
+
+
+def host_modes(build, work):
+    return natives() + [Mode("host=" + how, "host=" + how, online(build, work, "host=" + how, "--host=" + how))
+                        for how in ("api", "checksum", "guard")]
+
+
+def tools(torch):
+    """What people would use instead; compute-sanitizer's racecheck has not begun with PyTorch in two minutes."""
+    sanitizer = shutil.which("compute-sanitizer") or next(iter(glob.glob("/usr/local/cuda*/bin/compute-sanitizer")), None)
+    found = []
+    if sanitizer:
+        found.append(Mode("memcheck", "compute-sanitizer", [sanitizer], scale=0.1))
+        if not torch:
+            found.append(Mode("racecheck", "its racecheck", [sanitizer, "--tool=racecheck"], scale=0.1))
+    if torch:
+        found.append(Mode("csan", "TORCH_CUDA_SANITIZER", env={"TORCH_CUDA_SANITIZER": "1"}, scale=0.1))
+    return natives() + found if found else []
 
 
 class Server:
     """One process that answers rounds."""
 
     def __init__(self, mode, command, env, cpus, log):
-        self.mode, self.scale, self.ready, self.spent, self.words = mode, 1.0, False, 0.0, []
+        self.mode, self.scale, self.ready, self.words = mode, mode.scale, False, []
         self.log = open(log, "w")
         self.p = subprocess.Popen([*mode.prefix, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=self.log, text=True, env={**env, **mode.env},
@@ -101,9 +125,7 @@ class Server:
         except (OSError, queue.Empty):
             self.ready = False
             return {}
-        took = time.monotonic() - begin
-        self.spent += took
-        if took > SLOW:
+        if time.monotonic() - begin > SLOW:
             self.scale = max(0.02, self.scale / 4)
         return figures
 
@@ -132,50 +154,67 @@ def cpus():
     return core, set(all_) - beside or set(all_)
 
 
+def reports(which, work, note):
+    for m in which:
+        if "run" not in m.prefix:
+            continue
+        try:
+            with open("%s/%s.json" % (work, m.name)) as f:
+                r = json.load(f)
+            note.append("%s: verdict %s, %s" % (m.text, r["verdict"], "complete" if r["coverage"]["complete"]
+                                                else "; ".join(map(str, r["coverage"]["reasons"]))))
+        except (OSError, ValueError, KeyError):
+            note.append("%s: no report" % m.text)
+
+
 def measure(which, command, env, work, seconds, patience, note):
-    """Rounds of all modes in turn: {row: {mode: [figure, ...]}}, and what the native one said."""
+    """Rounds of all modes in turn: {row: {mode: {round: figure}}}, how many, and what the native one said."""
     core, others = cpus()
     servers = [Server(m, command(core), env, others, "%s/%s.log" % (work, m.name)) for m in which]
     begin = time.monotonic()
     for s in servers:
-        if not s.wait_ready(begin + patience - time.monotonic()) and s.mode.name == "native":
-            sys.exit("bench: native did not begin:\n" + open(s.log.name).read())
+        if not s.wait_ready(begin + patience - time.monotonic()):
+            if s.mode.name in NATIVE:
+                sys.exit("bench: native did not begin:\n" + open(s.log.name).read())
+            note.append("%s: %s" % (s.mode.text, "ended early" if s.p.poll() is not None else
+                                    "not ready after %.0f s" % (time.monotonic() - begin)))
+            s.end()
+    servers = [s for s in servers if s.ready]
     words = servers[0].words
-    rows, end, rounds = {}, time.monotonic() + seconds, 0
-    while time.monotonic() < end or rounds < 3:
-        order = [s for s in servers if s.ready or s.wait_ready(0)]
-        # what takes its time may use up a third of it
-        order = [s for s in order if rounds < 2 or s.spent < seconds / 3 or s.scale == 1.0]
+    rows, begin, rounds = {}, time.monotonic(), 0
+    # a slow machine gets twice the time for the least number
+    while time.monotonic() - begin < seconds * (2 if rounds < LEAST else 1):
+        order = [s for s in servers if s.ready]
         random.shuffle(order)
         for s in order:
             for row, value in s.round(rounds).items():
-                rows.setdefault(row, {}).setdefault(s.mode.name, [[], []])[0].append(value)
-                rows[row][s.mode.name][1].append(rounds)
+                rows.setdefault(row, {}).setdefault(s.mode.name, {})[rounds] = value
         rounds += 1
     for s in servers:
         if not s.ready:
-            note.append("%s: %s" % (s.mode.text, "ended early" if s.p.poll() is not None else
-                                    "not ready after %.0f s" % (time.monotonic() - begin)))
-    for s in servers:
+            note.append("%s: ended early" % s.mode.text)
         s.end()
+    for m in which:
         if "OUT" in os.environ:
-            shutil.copy(s.log.name, "%s/%s-%s.log" % (os.environ["OUT"], os.path.basename(command(core)[0]), s.mode.name))
-    for stacks in ("none", "leaf", "full"):
-        try:
-            with open("%s/%s.json" % (work, stacks)) as f:
-                r = json.load(f)
-            note.append("stacks=%s: verdict %s, %s" % (stacks, r["verdict"], "complete" if r["coverage"]["complete"]
-                                                        else "; ".join(map(str, r["coverage"]["reasons"]))))
-        except (OSError, ValueError, KeyError):
-            note.append("stacks=%s: no report" % stacks)
+            shutil.copy("%s/%s.log" % (work, m.name),
+                        "%s/%s-%s.log" % (os.environ["OUT"], command(core)[-2], m.name))
+    reports(which, work, note)
     shutil.rmtree(work + "/run.krt", ignore_errors=True)
     return rows, rounds, words
 
 
+def base(rows, row):
+    """What native took, by round: the mean of the two."""
+    both = [rows[row].get(m, {}) for m in NATIVE]
+    return {n: (both[0][n] + both[1][n]) / 2 for n in both[0] if n in both[1]}
+
+
 def compare(rows, row, mode):
-    """Ratios and differences to native, one a round in which both were asked."""
-    base = dict(zip(rows[row]["native"][1], rows[row]["native"][0]))
-    pairs = [(v, base[n]) for v, n in zip(*rows[row].get(mode, ([], []))) if n in base]
+    """Ratios and differences to native, one a round in which all were asked."""
+    native, values = base(rows, row), rows[row].get(mode, {})
+    if mode == "again":  # against the other one
+        native = rows[row].get("native", {})
+    pairs = [(v, native[n]) for n, v in values.items() if n in native]
     return [v / b for v, b in pairs], [v - b for v, b in pairs]
 
 
@@ -191,7 +230,7 @@ def table(rows, which, unit, rounds):
         cells = []
         for m in used:
             if m.name == "native":
-                v = by["native"][0]
+                v = list(by["native"].values())
                 cells.append("%.0f (%.0f..%.0f)" % (statistics.median(v), min(v), max(v)))
                 continue
             ratio, more = compare(rows, row, m.name)
@@ -205,8 +244,7 @@ def graph_launches(build, work, env, rounds):
     """What a recorded launch of a graph takes beside the driver: median ns by number of nodes."""
     session = os.path.join(work, "session")
     os.mkdir(session, 0o700)
-    # the simulated driver's own clock is a virtual one
-    env = {**env, "KRTSAN_SIM_REAL_TIME": "1", "KRTSAN_SESSION": session, "KRTSAN_OPTIONS": "",
+    env = {**env, "KRTSAN_SESSION": session, "KRTSAN_OPTIONS": "",
            "LD_PRELOAD": os.path.join(build, "libkrtsan.so")}
     wall = subprocess.run([os.path.join(build, "bench/calls"), "graphs", str(rounds)], env=env, check=True,
                           stdout=subprocess.PIPE, text=True).stdout.split()
@@ -224,8 +262,9 @@ def targets(calls, torch, graphs):
     def line(text, value, limit, form):
         out.append("| %s | %s | %s |" % (text, form % value, "yes" if value <= limit else "no"))
     for mode, limit in (("none", 150), ("leaf", 400), ("full", 400)):
-        line("empty launch, stacks=%s: at most +%d ns" % (mode, limit),
-             statistics.median(compare(calls, "launch", mode)[1]), limit, "%+.0f ns")
+        if calls["launch"].get(mode):
+            line("empty launch, stacks=%s: at most +%d ns" % (mode, limit),
+                 statistics.median(compare(calls, "launch", mode)[1]), limit, "%+.0f ns")
     for n, ns in graphs.items():
         line("launch of a graph of %d nodes: at most +1000 ns" % n, ns, 1000, "%+.0f ns")
     for row, mode, limit in (("step", "leaf", 1.03), ("step", "full", 1.08), ("eager_op", "leaf", 1.05),
@@ -275,8 +314,8 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("--gpu", action="store_true")
     ap.add_argument("--build", default=os.path.join(TOP, "build"))
-    ap.add_argument("--seconds", type=float, default=30)
-    ap.add_argument("--torch-seconds", type=float, default=75)
+    ap.add_argument("--seconds", type=float, default=25, help="for the table of calls; the others take parts of it")
+    ap.add_argument("--torch-seconds", type=float, default=40)
     ap.add_argument("--write", action="store_true")
     o = ap.parse_args()
     build, work = os.path.abspath(o.build), tempfile.mkdtemp(prefix="krtsan-bench.")
@@ -284,30 +323,38 @@ def main():
     env = {k: v for k, v in os.environ.items() if k not in ("KRTSAN_OPTIONS", "KRTSAN_SESSION", "LD_PRELOAD")}
     if not o.gpu:
         env["LD_LIBRARY_PATH"] = os.path.join(build, "sim")
-    sanitizer = shutil.which("compute-sanitizer") or next(iter(glob.glob("/usr/local/cuda*/bin/compute-sanitizer")), None)
-    which = [m for m in modes(build, work) if o.gpu or not m.gpu]
-    for m in which:
-        if "compute-sanitizer" in m.prefix and sanitizer:
-            m.prefix = [sanitizer, *m.prefix[1:]]
-    which = [m for m in which if "compute-sanitizer" not in m.prefix]
-    note, torch, torch_words = [], {}, None
-    text = ["## %s, cost" % time.strftime("%Y-%m-%d"), "", "    %s%s" % (tool, " --write" if o.gpu else ""), "",
-            machine(o.gpu) + ".", ""]
+        env["KRTSAN_SIM_REAL_TIME"] = "1"  # the simulated driver's own clock is a virtual one
+    note, tables, torch = [], [], {}
+
+    def run(which, kind, unit, seconds, patience):
+        if kind in ("step", "pinned"):
+            command = [sys.executable, os.path.join(TOP, "testcases/bench/bench_torch.py"), kind]
+        else:
+            command = [os.path.join(build, "bench/calls"), kind]
+        rows, rounds, words = measure(which, lambda core: [*command, str(core)], env, work, seconds, patience, note)
+        tables.extend([*table(rows, which, unit % words[-1] if "%" in unit else unit, rounds), ""])
+        return rows
+
     try:
         graphs = graph_launches(build, work, env, 100 if o.gpu else 15)
-        calls, rounds, _ = measure([m for m in which if not m.torch],
-                                   lambda core: [os.path.join(build, "bench/calls"), "serve", str(core)],
-                                   env, work, o.seconds, 40, note)
-        tables = ["Median (least..greatest) over rounds: native in ns, else ratios to native of the same round,"
-                  " then what is added.", "", *table(calls, which, "ns per call", rounds), ""]
+        calls = run(modes(build, work), "serve", "ns per call", o.seconds, 40)
+        run(host_modes(build, work), "prefetch", "us per filled and uploaded pinned buffer", o.seconds / 2, 40)
+        if o.gpu and tools(False):
+            run(tools(False), "serve", "ns per call", o.seconds / 3, 30)
         if o.gpu and not subprocess.run([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL).returncode:
-            torch, rounds, torch_words = measure(
-                which, lambda core: [sys.executable, os.path.join(TOP, "testcases/bench/bench_torch.py"), str(core)],
-                env, work, o.torch_seconds, 75, note)
-            tables += [*table(torch, which, "us, PyTorch %s" % torch_words[-1], rounds), ""]
+            unit = "us, PyTorch %s"
+            torch = run(modes(build, work), "step", unit, o.torch_seconds, 60)
+            run(host_modes(build, work), "pinned", unit, o.torch_seconds / 2, 60)
+            run(tools(True), "step", unit, o.torch_seconds / 3, 60)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    text += [*targets(calls, torch, graphs), "", *tables, "Of the runs under krtsan: %s." % "; ".join(note)]
+    text = ["## %s, cost" % time.strftime("%Y-%m-%d"), "", "    %s%s" % (tool, " --write" if o.gpu else ""), "",
+            machine(o.gpu) + ".", ""]
+    if o.gpu:  # a simulated driver's calls take as long as they take
+        text += [*targets(calls, torch, graphs), ""]
+    text += ["Median (least..greatest) over rounds: native in full, else ratios to the mean of both natives of the"
+             " same round (native again: to native), then what is added.", "", *tables,
+             "Of the runs under krtsan: %s." % "; ".join(note)]
     print("\n".join(text))
     if o.write:
         write(os.path.join(TOP, "testcases/gpu" if o.gpu else "testcases", "RESULTS.md"), tool, text)
