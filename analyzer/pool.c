@@ -862,6 +862,7 @@ static void meet_done(struct reuse *u)
 
 		for (unsigned k = 0; k < u->pairs && !said; k++)
 			said = u->pair[k].confidence >= u->pair[i].confidence &&
+			       u->pair[k].view <= u->pair[i].view &&
 			       implied(u, u->pair[i].prev, u->pair[k].prev);
 		if (!said)
 			krt_pair_add(u->e, &u->pair[i]);
