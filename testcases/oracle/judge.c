@@ -226,27 +226,6 @@ static void note_later(struct court *c, struct pair *q, int node, int op)
 	}
 }
 
-/* What a former owner did: told once, of the last operations that stand for it. */
-static void meet_past(struct court *c, unsigned i, int op, int item, int node, uint8_t buffer,
-		      cells_t cells, bool write)
-{
-	struct access *a = &c->access[i];
-
-	for (int v = 0; v < VIEWS; v++) {
-		struct pair *q;
-
-		if (before(c, a->node, node, v))
-			continue;
-		q = pair_of(c, KRT_RULE_REUSE_RACE, op, a->op, buffer);
-		q->in_view[v] = true;
-		q->cells[v] |= cells;
-		q->need[v] |= cells & ~a->told & ~hidden(c, i, op, item, write, false);
-		note_later(c, q, a->node, op);
-	}
-	if (!before(c, a->node, node, DOC))
-		a->told |= cells;
-}
-
 /*
  * A host function may run after work was enqueued that waits for it: of what such work
  * has replaced on its stream nothing is known any more.
@@ -264,6 +243,29 @@ static cells_t replaced(const struct court *c, unsigned a)
 	return cells;
 }
 
+/* What a former owner did: told once, of the last operations that stand for it. */
+static void meet_past(struct court *c, unsigned i, int op, int item, int node, uint8_t buffer,
+		      cells_t cells, bool write, bool host)
+{
+	struct access *a = &c->access[i];
+
+	for (int v = 0; v < VIEWS; v++) {
+		struct pair *q;
+
+		if (before(c, a->node, node, v) || (host && after_function(c, a, v)))
+			continue;
+		q = pair_of(c, KRT_RULE_REUSE_RACE, op, a->op, buffer);
+		q->in_view[v] = true;
+		q->cells[v] |= cells;
+		q->need[v] |= cells & ~a->told & ~hidden(c, i, op, item, write, false);
+		if (host)
+			q->need[v] &= ~replaced(c, i);
+		note_later(c, q, a->node, op);
+	}
+	if (!before(c, a->node, node, DOC) && !(host && after_function(c, a, DOC)))
+		a->told |= cells;
+}
+
 void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t cells, bool write,
 	  bool host)
 {
@@ -278,7 +280,7 @@ void meet(struct court *c, int op, int item, int node, uint8_t buffer, cells_t c
 		    (a->op != op && kept_apart(c, a->op, op, node, host)))
 			continue;
 		if (shared & a->past && a->op != op)
-			meet_past(c, i, op, item, node, buffer, shared & a->past, write);
+			meet_past(c, i, op, item, node, buffer, shared & a->past, write, host);
 		shared &= ~a->past;
 		/* through mapped memory a kernel and the CPU may well talk to each other */
 		if (host && a->kernel && buffer_slot[buffer].kind != MANAGED)
