@@ -159,6 +159,8 @@ struct map {
 	uint32_t size, used; /* size: a power of two, or 0 */
 };
 
+#define OWN_TREES 8 /* of one call; what further ones tell is taken as not known */
+
 struct krt_order {
 	struct krt_order_mem mem;
 	bool failed;
@@ -182,6 +184,12 @@ struct krt_order {
 	bool early;            /* it began before the newest change */
 	uint64_t early_version, early_epoch;
 	uint64_t call;         /* number of the running call */
+	/* what was complete before that which an early call waited for by itself */
+	struct {
+		struct node *tree;
+		unsigned views;
+	} own[OWN_TREES];
+	unsigned nown;
 
 	struct krt_order_stats stats;
 };
@@ -353,6 +361,8 @@ static uint64_t host_at(const struct krt_order *o, uint32_t slot, enum krt_view 
 	return 0;
 }
 
+static uint64_t tree_epoch(const struct node *n, uint32_t slot, enum krt_view v);
+
 /*
  * A call that began early does not know what others taught the host meanwhile,
  * but it knows what it waited for itself.
@@ -360,8 +370,12 @@ static uint64_t host_at(const struct krt_order *o, uint32_t slot, enum krt_view 
 static uint64_t own_wait(const struct krt_order *o, uint32_t slot, enum krt_view v)
 {
 	const struct slot *s = &o->slot[slot];
+	uint64_t epoch = o->early && s->own_call == o->call ? s->own[v] : 0;
 
-	return o->early && s->own_call == o->call ? s->own[v] : 0;
+	for (unsigned i = 0; i < o->nown; i++)
+		if (o->own[i].views & 1u << v)
+			RAISE(epoch, tree_epoch(o->own[i].tree, slot, v));
+	return epoch;
 }
 
 static void own_waited(struct krt_order *o, uint32_t slot, uint64_t epoch, unsigned views)
@@ -449,6 +463,20 @@ static void unref(struct krt_order *o, struct node *n)
 		for (unsigned i = 0; i < FAN; i++)
 			unref(o, inner_of(n)->c[i]);
 	give(o, n, node_size(n->level));
+}
+
+static void own_waited_tree(struct krt_order *o, struct node *tree, unsigned views)
+{
+	if (!o->early || !tree || o->nown == OWN_TREES)
+		return;
+	o->own[o->nown].tree = ref(tree);
+	o->own[o->nown++].views = views;
+}
+
+static void own_forget(struct krt_order *o)
+{
+	while (o->nown)
+		unref(o, o->own[--o->nown].tree);
 }
 
 static struct node *new_node(struct krt_order *o, unsigned level)
@@ -1111,6 +1139,7 @@ void krt_order_destroy(struct krt_order *o)
 
 	if (!o)
 		return;
+	own_forget(o);
 	while (o->all_contexts.next != &o->all_contexts) {
 		struct context *ctx = owner(o->all_contexts.next, struct context, in_order);
 
@@ -1287,6 +1316,7 @@ void krt_order_at(struct krt_order *o, uint64_t t0, uint64_t t1)
 {
 	uint64_t lo, hi;
 
+	own_forget(o);
 	o->early = false;
 	o->call++;
 	if (!t0 || !t1)
@@ -1796,6 +1826,7 @@ static unsigned host_domain(struct krt_order *o, struct domain *d, uint64_t epoc
 				break;
 		}
 	}
+	own_waited_tree(o, tree, views);
 	return host_clock(o, tree, d->slot, epoch, views);
 }
 
@@ -1816,12 +1847,14 @@ bool krt_order_host_join(struct krt_order *o, const struct krt_snapshot *s, unsi
 	o->stats.joins++;
 	if (s->domain) {
 		own_waited(o, s->slot, s->epoch, views);
+		own_waited_tree(o, s->tree, views);
 		if (!s->epoch || o->slot[s->slot].known[counts] >= s->epoch) {
 			o->stats.fast_joins++;
 			return false;
 		}
 		added = host_clock(o, s->tree, s->slot, s->epoch, views);
 	} else {
+		own_waited_tree(o, s->tree, views);
 		added = host_tree(o, s->tree, 0, views);
 	}
 	return host_done(o, added, counts);

@@ -1679,6 +1679,30 @@ Test(hostfn, runs_early)
 	expect(&w, "HOST-WRITE-RACE:error:1");
 }
 
+/* A call that began before another's return: what it waits for itself, it knows with all before. */
+Test(early, waits_for_more_than_its_stream)
+{
+	for (int hops = 0; hops < 2; hops++) {
+		struct world w;
+		uint64_t began;
+
+		open3(&w);
+		thread(&w, 2, 2);
+		thread(&w, 1, 1);
+		alloc_pinned(&w, PIN, N);
+		alloc_pinned(&w, PIN + 0x10000, N);
+		d2h(&w, PIN, DEV, N, S1);
+		if (hops)
+			hop(&w, S1, S2, E1);
+		began = w.ticket++;
+		sync_stream(&w, S1);
+		w.lane = 2;
+		w.began = began;
+		call(&w, cuMemcpyAsync, A(PIN + 0x10000), A(PIN), A(N), A(S2));
+		expect(&w, hops ? "" : "HOST-READ-RACE:error:1");
+	}
+}
+
 /* A note does not tell the context: its stream 0 is that of the launch. */
 Test(notes, access_on_the_null_stream)
 {
