@@ -63,7 +63,14 @@ unsigned program_began(const struct program *p, unsigned i)
 		left--;
 		first = k;
 	}
-	if (is_host_copy(&p->op[i]) || p->op[i].what == OP_GRAPH_LAUNCH)
+	switch (p->op[i].what) {
+	case OP_GRAPH_LAUNCH: /* of one executable they have an order of their own */
+	case OP_RECORD:	      /* which one is the newer, their returns tell */
+		return i;
+	default:
+		break;
+	}
+	if (is_host_copy(&p->op[i]))
 		return i;
 	return may_overlap(&p->op[i]) || p->op[i].what == OP_FREE ? first : i;
 }
