@@ -414,7 +414,12 @@ $(HOST_TWINS): $(O)/host/%.fixed: testcases/%.c testcases/host/unannotated.h | $
 $(O)/host/serving/model.so: $(SERVING_MODEL)
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
-host: $(O)/host/serving/model.so $(HOST_PROGS) $(HOST_TWINS) $(PROG_CLEAN) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+$(O)/host/matrix: testcases/host/matrix.c testcases/common/prog.h | $(O)/sim/libcuda.so.1
+	$(call msg,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(PROG_CC) -MF $@.d -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1
+host: $(O)/host/matrix $(O)/host/serving/model.so $(HOST_PROGS) $(HOST_TWINS) $(PROG_CLEAN) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+	$(Q)testcases/host/matrix.py $(O)
 	$(Q)testcases/host/programs.py $(O)
 # --- end of the CPU's side ---------------------------------------------------------
 
