@@ -23,7 +23,6 @@ enum krt_host_mode {
 	X(SHARED, "shared_page", "share a page with other memory")                         \
 	X(UNPROTECTED, "unprotected", "lie in pages that cannot be protected")             \
 	X(KERNEL, "system_call", "were handed to the kernel in a way that is not followed") \
-	X(DRIVER, "driver", "were touched by the driver itself")                           \
 	X(KEPT, "krtsan", "were touched by krtsan, or by a signal handler that interrupted it") \
 	X(EARLIER, "earlier_work", "could be written by earlier work of the device")       \
 	X(ROOM, "room", "were too many to keep in mind")

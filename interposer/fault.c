@@ -110,11 +110,12 @@ bool krt_fault(int sig, void *siginfo, void *ucontext)
 		bool ours = krt_tls.busy;
 
 		n = span(pc, page);
-		if (!ours && !drivers(pc))
+		if (ours || drivers(pc)) {
+			krt_guard_lend(page, page + n);
+		} else {
 			told = used;
-		else
-			krt_host_account(ours ? KRT_ACCOUNT_KEPT : KRT_ACCOUNT_DRIVER, PAGE);
-		krt_guard_open_pages(page, page + n, write);
+			krt_guard_open_pages(page, page + n, write);
+		}
 		last.tries = 0;
 	} else if (last.thread != &krt_tls || pc != last.pc || page != last.page) {
 		last.tries = 0;

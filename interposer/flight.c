@@ -1006,10 +1006,11 @@ void krt_flight_after(struct krt_call *c, int result)
 
 void krt_flight_pages(void)
 {
-	if (!finished && !begun)
+	if (!finished && !begun && !krt_guard_lent())
 		return;
 	if (!krt_host_lock())
 		return;
+	krt_guard_take_back();
 	if (begun && krt_guarding())
 		krt_signals_check();
 	for (struct krt_flight *f = begun; f; f = f->next_begun)

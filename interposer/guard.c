@@ -26,10 +26,12 @@ struct segment {
 	uint8_t is;        /* as the kernel has it */
 	uint8_t allowed;   /* OPEN: touched and told; READ_ONLY: read and told; CLOSED: nothing yet */
 	bool readonly;     /* to the program at all times */
+	bool lent;         /* to the driver, until the next call returns */
 	bool refused;      /* the kernel would not have it protected */
 };
 static struct segment *seg;
 static unsigned nsegs;
+static _Atomic unsigned nlent;
 static uint64_t dirty_lo = UINT64_MAX, dirty_hi; /* counts changed in here */
 static _Atomic uint64_t hull_lo = UINT64_MAX, hull_hi;
 
@@ -99,7 +101,7 @@ static uint8_t wanted(const struct segment *s)
 		    : s->use[KRT_GUARD_READS]				     ? READ_ONLY
 									     : OPEN;
 
-	if (s->refused)
+	if (s->refused || s->lent)
 		return OPEN;
 	return s->allowed < w ? s->allowed : w;
 }
@@ -169,7 +171,7 @@ static bool unused(const struct segment *s)
 static bool alike(const struct segment *a, const struct segment *b)
 {
 	return a->hi == b->lo && a->is == b->is && a->allowed == b->allowed && a->readonly == b->readonly &&
-	       a->refused == b->refused && a->use[0] == b->use[0] && a->use[1] == b->use[1] && a->use[2] == b->use[2];
+	       a->refused == b->refused && a->lent == b->lent && a->use[0] == b->use[0] && a->use[1] == b->use[1] && a->use[2] == b->use[2];
 }
 
 /* One call of the kernel for neighbours that change alike. */
@@ -278,4 +280,33 @@ void krt_guard_open_pages(uint64_t lo, uint64_t hi, bool write)
 	}
 	dirty(lo, hi);
 	krt_guard_apply();
+}
+
+void krt_guard_lend(uint64_t lo, uint64_t hi)
+{
+	split(lo);
+	split(hi);
+	for (unsigned i = from(lo); i < nsegs && seg[i].lo < hi; i++) {
+		seg[i].lent = true;
+		nlent++;
+	}
+	dirty(lo, hi);
+	krt_guard_apply();
+}
+
+bool krt_guard_lent(void)
+{
+	return atomic_load_explicit(&nlent, memory_order_relaxed) != 0;
+}
+
+void krt_guard_take_back(void)
+{
+	if (!nlent)
+		return;
+	nlent = 0;
+	for (unsigned i = 0; i < nsegs; i++)
+		if (seg[i].lent) {
+			seg[i].lent = false;
+			dirty(seg[i].lo, seg[i].hi);
+		}
 }

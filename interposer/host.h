@@ -125,6 +125,10 @@ void krt_guard_drop(uint64_t lo, uint64_t hi);
 bool krt_guard_closed(uint64_t lo, uint64_t hi, bool write, uint64_t *end);
 /* From now on the CPU may (write: also write) in [lo, hi), until what uses it now is over. */
 void krt_guard_open_pages(uint64_t lo, uint64_t hi, bool write);
+/* The driver touches them itself: open until the next call has returned (krt_guard_take_back). */
+void krt_guard_lend(uint64_t lo, uint64_t hi);
+void krt_guard_take_back(void);
+bool krt_guard_lent(void); /* without the lock: is something to be taken back? */
 /* Without the lock: might one of the bytes be closed?  Never says no wrongly. */
 bool krt_guard_near(uint64_t lo, uint64_t hi);
 
