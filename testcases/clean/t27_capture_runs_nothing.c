@@ -44,6 +44,7 @@ int main(void)
 	CU(cuMemsetD32Async(d, 3, N, other));
 	CU(cuMemcpyDtoHAsync(out, d, 4 * N, other));
 	CU(cuStreamSynchronize(other));
+	krtsan_host_read(out, 4 * N);
 	check_u32("out[0]", ((volatile uint32_t *)out)[0], 3);
 	CU(cuStreamEndCapture(capturing, &graph));
 	CU(cuGraphInstantiate(&exec, graph, 0));
