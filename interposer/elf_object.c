@@ -3,6 +3,7 @@
  * Loaded ELF objects, read in memory.  See elf_object.h.
  */
 #include "elf_object.h"
+#include "next.h"
 
 #include <string.h>
 
@@ -103,14 +104,14 @@ const ElfW(Sym) *krt_object_symbol(const struct krt_object *o, const char *name,
 			uint32_t c = chain[i - o->gnu[1]];
 
 			if ((c | 1) == (h | 1) && usable(o, i, variable) &&
-			    !strcmp(o->str + o->sym[i].st_name, name))
+			    krt_same_name(o->str + o->sym[i].st_name, name))
 				return &o->sym[i];
 			if (c & 1)
 				return NULL;
 		}
 	}
 	for (uint32_t i = 0, n = krt_object_symbols(o); i < n; i++)
-		if (usable(o, i, variable) && !strcmp(o->str + o->sym[i].st_name, name))
+		if (usable(o, i, variable) && krt_same_name(o->str + o->sym[i].st_name, name))
 			return &o->sym[i];
 	return NULL;
 }

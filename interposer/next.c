@@ -59,7 +59,7 @@ static bool is_function(const struct symtab *t, const char *name, uint32_t i, bo
 	unsigned type = ELF64_ST_TYPE(s->st_info), bind = ELF64_ST_BIND(s->st_info);
 
 	if (s->st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC) ||
-	    (bind != STB_GLOBAL && bind != STB_WEAK) || strcmp(t->str + s->st_name, name) != 0)
+	    (bind != STB_GLOBAL && bind != STB_WEAK) || !krt_same_name(t->str + s->st_name, name))
 		return false;
 	return hidden_too || !t->versym || !(t->versym[i] & 0x8000);
 }

@@ -7,6 +7,8 @@
 #ifndef KRT_NEXT_H
 #define KRT_NEXT_H
 
+#include <stdbool.h>
+
 #pragma GCC visibility push(hidden)
 
 /* The definition of a function that follows this library in the global scope, NULL: none. */
@@ -17,6 +19,17 @@ void *krt_next_in(const char *name, const void **object);
 const char *krt_next_preloaded(void);
 /* The file that defines name in front of this library and so hides ours, NULL: none. */
 const char *krt_next_before(const char *name);
+
+/*
+ * Are two names the same?  For look-ups inside dlsym: a sanitizer's runtime asks there for
+ * the functions behind its own, before its own strcmp works.
+ */
+static inline bool krt_same_name(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
 
 #pragma GCC visibility pop
 #endif
