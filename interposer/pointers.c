@@ -287,7 +287,7 @@ static bool tell(struct telling *t, uint64_t dst, uint64_t src, uint64_t len, ui
 	const char *p;
 
 	/* a late start has not seen what is managed */
-	if (t->any && krt_proc->trouble & KRT_TROUBLE_LATE)
+	if (t->any && __atomic_load_n(&krt_proc->trouble, __ATOMIC_RELAXED) & KRT_TROUBLE_LATE)
 		return true;
 	if (!src || len < skip + 8 || len > KRT_POINTERS_COPY_MAX || src + len < src ||
 	    (src + len) >> ADDRESS_BITS || marked(src, NOT_HOST) || marked(src + len - 1, NOT_HOST))

@@ -154,9 +154,10 @@ void krt_trouble(unsigned bits)
 
 void krt_record_sum(void)
 {
+	unsigned lanes = __atomic_load_n(&krt_proc->lanes, __ATOMIC_RELAXED);
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < krt_proc->lanes && i < KRT_LANES; i++)
+	for (unsigned i = 0; i < lanes && i < KRT_LANES; i++)
 		sum += __atomic_load_n(&krt_proc->slot[i].commit, __ATOMIC_RELAXED);
 	__atomic_store_n(&krt_proc->written, sum, __ATOMIC_RELAXED);
 }

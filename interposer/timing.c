@@ -69,7 +69,7 @@ static void buffer_wanted(uint8_t **buffer, size_t *size, size_t *max_records)
 	krt_lock(&krt_wipe.w.timing);
 	b = free_buffers;
 	if (b)
-		memcpy(&free_buffers, b, sizeof b);
+		memcpy(&free_buffers, b, sizeof free_buffers);
 	krt_unlock(&krt_wipe.w.timing);
 	if (!b)
 		b = krt_map(BUFFER);
