@@ -317,6 +317,15 @@ static void add_record(unsigned char **out, size_t *n, const struct krt_rec *rec
 
 		m->path_len = 0;
 		h.len = sizeof(*m);
+	} else if (rec->kind == KRT_REC_DRIVER) {
+		struct krt_rec_driver *d = (void *)copy;
+
+		memset(d->path, 'x', d->path_len);
+	} else if (rec->kind == KRT_REC_IMAGE) {
+		struct krt_rec_image *m = (void *)copy;
+
+		if (m->form == KRT_IMAGE_FILE && m->path_len)
+			memset(m->data + 1, 'x', m->path_len - 1u);
 	}
 	if (h.len <= 16384) {
 		add(out, n, &h, sizeof(h));
