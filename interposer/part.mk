@@ -3,7 +3,8 @@
 # --- the preload libraries -----------------------------------------------------
 # libkrtsan.so records, libkrtsan-nop.so has the same hooks and only forwards.
 # The dlsym hook and what it needs run before constructors and inside malloc:
-# never sanitized or profiled, whatever CFLAGS says.
+# never sanitized or profiled, whatever CFLAGS says; the rest is neither, unless a
+# build for tests empties INTER_REST.
 INTER_COMMON := api.c util.c next.c elf_object.c resolve.c wrap.c library_table.c library_find.c library_wrap.c dlsym.S
 INTER_NOP_SRC := $(INTER_COMMON) nop.c
 INTER_SRC := $(INTER_COMMON) $(filter-out $(INTER_COMMON) nop.c,$(notdir $(wildcard interposer/*.c)))
@@ -13,8 +14,10 @@ INTER_OBJ := $(addprefix $(O)/interposer/,$(addsuffix .o,$(INTER_SRC)))
 INTER_NOP_OBJ := $(addprefix $(O)/interposer-nop/,$(addsuffix .o,$(INTER_NOP_SRC)))
 INTER_CFLAGS = -D_GNU_SOURCE -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-semantic-interposition \
 	-fno-strict-aliasing -fexceptions -fasynchronous-unwind-tables
-INTER_PLAIN := -O2 -fno-sanitize=all -fno-profile-arcs -fno-test-coverage -fno-instrument-functions \
+INTER_PLAIN := -O2 -fno-sanitize=all -fno-profile-arcs -fno-test-coverage $(if $(findstring clang,$(CC)),,-fno-instrument-functions) \
 	-fno-stack-protector
+INTER_REST ?= $(INTER_PLAIN)
+INTER_CODE = $(if $(filter $(INTER_COMMON) heap.c,$*),$(INTER_PLAIN),$(INTER_REST))
 INTER_LDFLAGS = -shared -Wl,-Bsymbolic,-z,now,-z,relro,-z,nodelete,--no-undefined \
 	-Wl,--build-id -ldl -lpthread
 
@@ -28,7 +31,7 @@ $(O)/interposer/%.o: interposer/%
 $(O)/interposer/%.o: analyzer/%
 	$(call msg,CC,$< (library))
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(INTER_CFLAGS) $(INTER_PLAIN) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) $(INTER_CFLAGS) $(INTER_CODE) -MMD -MP -c -o $@ $<
 
 $(O)/interposer-nop/%.o: interposer/%
 	$(call msg,CC,$< (nop))

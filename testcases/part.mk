@@ -238,12 +238,15 @@ drop: $(O)/drop/drop $(PROG_CLEAN) $(PROG_TWINS) $(O)/krtsan $(O)/libkrtsan.so $
 # --- end of the brute-force judge -----------------------------------------------------
 
 # --- everything once more with clang, ASan and UBSan: $(O)/asan ------------------------
-# Its objects count edges too, so that the fuzzer is linked with the same.
+# Its objects count edges too, so that the fuzzer is linked with the same.  The runtime
+# is a library, which comes before ours in LD_PRELOAD.
 CLANG ?= clang
 ASAN_O := $(O)/asan
 ASAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined
-ASAN_MAKE = +$(Q)$(MAKE) --no-print-directory O='$(ASAN_O)' CC='$(CLANG)' OPT='-O1 -gline-tables-only' \
-	CFLAGS='$(ASAN_FLAGS) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer' LDFLAGS='$(ASAN_FLAGS)'
+ASAN_LIB = $(shell $(CLANG) -print-file-name=libclang_rt.asan-x86_64.so)
+ASAN_MAKE = +$(Q)$(MAKE) --no-print-directory O='$(ASAN_O)' CC='$(CLANG)' OPT='-O1 -gline-tables-only' INTER_REST=-O1 \
+	CFLAGS='$(ASAN_FLAGS) -fsanitize=fuzzer-no-link -fno-omit-frame-pointer' \
+	LDFLAGS='$(ASAN_FLAGS) -shared-libasan -Wl,-rpath,$(dir $(ASAN_LIB))'
 DEPS += clang libclang-rt-14-dev
 .PHONY: asan-force
 $(ASAN_O)/libkrtcore.a: asan-force
@@ -451,6 +454,46 @@ readme readme-update: all
 harness: $(PROG_PLANTED) $(O)/testcases/runner $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
 	$(Q)O=$(O) testcases/harness/selftest.sh
 # --- end of test programs ------------------------------------------------------
+
+# --- sanitized: programs, the engine, the recorder ---------------------------------------
+# In `make test` what the fuzzer and valgrind do not see: programs with the instrumented
+# library and front end, and the random tests of the engine; `make sanitize` is all of it.
+ASAN_PROGS := kernel_then_copy host_function graph_update_too_little graph_memory_after_free capture_merge \
+	pool_split_reused s05_free_async_elsewhere lib_gemm_fetched launch_ex kernels_pointer_table \
+	worker_threads external_semaphores tensor_map_refilled variable_upload
+# What ends memory of libc's is the sanitizer's to see there, not ours.
+ASAN_NOT := heap_realloc heap_munmap
+ASAN_UNITS := engine session pool verify
+ASAN_ENV = ASAN_OPTIONS=detect_leaks=$(1):detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1
+TESTS += asan
+.PHONY: asan asan-build sanitize
+asan-build: asan-force
+	$(ASAN_MAKE) asan-subset UNIT_BINS='$(ASAN_UNITS:%=$(ASAN_O)/unit/%)' ASAN_WANTED='$(ASAN_PROGS)'
+.PHONY: asan-subset
+asan-subset: $(UNIT_BINS) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1 $(FAKE_LIBS) $(O)/testcases/runner \
+		$(foreach p,$(ASAN_WANTED),$(filter %/$p %/$p.fixed,$(PROGS) $(PROG_TWINS)))
+asan: asan-build
+	$(Q)$(call ASAN_ENV,1) testcases/unit/run.sh $(ASAN_UNITS:%=$(ASAN_O)/unit/%)
+	$(Q)$(call ASAN_ENV,0) $(ASAN_O)/testcases/runner --build=$(ASAN_O) --first=$(ASAN_LIB) $(ASAN_PROGS)
+sanitize: asan-force tsan
+	$(ASAN_MAKE) asan-subset ASAN_WANTED='%'
+	$(Q)$(call ASAN_ENV,1) testcases/unit/run.sh $(UNIT_NAMES:%=$(ASAN_O)/unit/%)
+	$(Q)$(call ASAN_ENV,0) $(ASAN_O)/testcases/runner --build=$(ASAN_O) --first=$(ASAN_LIB) \
+		$(filter-out $(ASAN_NOT),$(notdir $(PROG_HAZARDS) $(PROG_EXPLAIN) $(PROG_CLEAN)))
+
+# The recorder with a sanitizer of threads; with one planted race it must fail.
+TSAN_SRC := testcases/tsan/recorder.c $(addprefix interposer/,record.c util.c api.c library_table.c) analyzer/reader.c
+TESTS += tsan
+.PHONY: tsan
+$(O)/tsan/recorder: $(TSAN_SRC) $(wildcard interposer/*.h) interposer/api.def interposer/library.def
+	$(call msg,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CFLAGS_ALL) -O1 -g -fsanitize=thread -D_GNU_SOURCE= -o $@ $(filter %.c,$^) -lpthread
+tsan: $(O)/tsan/recorder
+	$(Q)TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 $<
+	$(Q)if TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 $< --planted >/dev/null 2>&1; then \
+		echo 'not ok recorder: a planted race is not seen'; exit 1; else echo 'ok recorder: a planted race is seen'; fi
+# --- end of sanitized --------------------------------------------------------------------
 # --- abi: resolver hooks and wrappers on fake drivers; the table against cuda.h --------
 ABI_OUT := $(O)/abi
 ABI_CFLAGS = $(CSTD) $(WARN) -Wno-missing-prototypes -Wno-strict-prototypes -g $(WERROR) -Iinterposer -fPIC
@@ -703,6 +746,11 @@ $(PIT_OUT)/pit: testcases/pitfalls/pit.c testcases/abi/fake.h interposer/api.c $
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(PIT_CFLAGS) -fno-builtin -MMD -MP -o $@ $(filter %.c,$^) -L$(ABI_OUT)/fake -lcuda -lpthread -ldl
+# a program with a sanitizer of its own
+$(PIT_OUT)/pit-asan: testcases/pitfalls/pit.c testcases/abi/fake.h interposer/api.c $(ABI_OUT)/fake/libcuda.so.1
+	@mkdir -p $(@D)
+	$(call msg,LD,$@)
+	$(Q)$(CC) $(PIT_CFLAGS) -fno-builtin -fsanitize=address -o $@ $(filter %.c,$^) -L$(ABI_OUT)/fake -lcuda -lpthread -ldl
 $(PIT_OUT)/except: testcases/pitfalls/except.cc testcases/abi/fake.h $(ABI_OUT)/fake/libcuda.so.1
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)
@@ -713,7 +761,7 @@ $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so: testcases/pitfalls/plug.c
 	@mkdir -p $(@D)
 	$(call msg,LD,$@)
 	$(Q)$(CC) $(PIT_CFLAGS) $(PIT_PLUG) -fPIC -shared -Wl,--build-id -o $@ $<
-pitfalls: $(PIT_LIBS) $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so $(PIT_OUT)/pit $(PIT_OUT)/except $(O)/krtsan $(O)/libkrtsan.so
+pitfalls: $(PIT_LIBS) $(PIT_OUT)/plug1.so $(PIT_OUT)/plug2.so $(PIT_OUT)/pit $(PIT_OUT)/pit-asan $(PIT_OUT)/except $(O)/krtsan $(O)/libkrtsan.so
 	$(Q)testcases/pitfalls/run.sh $(O)
 # --- end of pitfalls ----------------------------------------------------------------------
 # --- faults: no memory, no disk, kills, clocks, and programs that do what they like -----

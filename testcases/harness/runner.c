@@ -3,12 +3,13 @@
  * Runs the test programs under krtsan and holds what it reports against what
  * each program's head comment says.
  *
- *   runner [--gpu] [--build=DIR] [--kind=KIND] [-j N] [--keep] [-v] [NAME...]
+ *   runner [--gpu] [--build=DIR] [--kind=KIND] [--first=LIB] [-j N] [--keep] [-v] [NAME...]
  *
  * Sources are testcases/hazard/NAME.c, testcases/explain/RULE.c (hazards too, of which
  * `krtsan explain` prints a part) and testcases/clean/NAME.c (run it in the top
  * folder), programs DIR/testcases/hazard/NAME, NAME.fixed for the twin built with
  * -DFIXED, and DIR/testcases/clean/NAME.  --kind=KIND: testcases/KIND alone.
+ * --first=LIB is preloaded in front of libkrtsan.so: the runtime of a sanitizer.
  * Head lines:
  *
  *   EXPECT: RULE[|RULE] LEVEL CONFIDENCE VIEW count=N     a finding; or count>=N
@@ -90,6 +91,7 @@ static struct test *tests;
 static int ntests;
 static bool gpu, keep, verbose;
 static char build[PATH_MAX];
+static const char *first = ""; /* preloaded in front of the library */
 
 /* ---- head comments ----------------------------------------------------------- */
 
@@ -766,7 +768,7 @@ static void check_suppress(char *krtsan, char *const env[], const struct json *r
 /* One case in a process of its own.  Returns its exit status. */
 static int work(const struct test *t)
 {
-	char krtsan[PATH_MAX], options[2048], preload[PATH_MAX + 64], libs[PATH_MAX + 64],
+	char krtsan[PATH_MAX], options[2048], preload[2 * PATH_MAX], libs[PATH_MAX + 64],
 		report[PATH_MAX + 64], text[PATH_MAX + 64], krt[PATH_MAX + 64], table[512] = "", path[PATH_MAX + 32];
 	char *argv[MAX_ARGS + 16];
 	char *plain_env[] = {libs, NULL}, *opt_env[] = {options, NULL},
@@ -797,7 +799,7 @@ static int work(const struct test *t)
 		snprintf(libs, sizeof(libs), "KRTSAN_RUNNER=gpu");
 	else
 		snprintf(libs, sizeof(libs), "LD_LIBRARY_PATH=%.3000s/sim", build);
-	snprintf(preload, sizeof(preload), "LD_PRELOAD=%.3000s/libkrtsan.so", build);
+	snprintf(preload, sizeof(preload), "LD_PRELOAD=%.1000s%s%.3000s/libkrtsan.so", first, *first ? ":" : "", build);
 
 	/* n: alone */
 	n = 0;
@@ -976,6 +978,8 @@ int main(int argc, char **argv)
 			dir = argv[i] + 8;
 		else if (!strncmp(argv[i], "--kind=", 7))
 			kind = argv[i] + 7;
+		else if (!strncmp(argv[i], "--first=", 8))
+			first = argv[i] + 8;
 		else if (!strcmp(argv[i], "-j") && i + 1 < argc)
 			jobs = atoi(argv[++i]);
 		else if (!strcmp(argv[i], "--keep"))
@@ -995,6 +999,8 @@ int main(int argc, char **argv)
 	/* Whatever the caller preloads or asks of krtsan is not for the programs. */
 	unsetenv("LD_PRELOAD");
 	unsetenv("KRTSAN_OPTIONS");
+	if (*first)
+		setenv("LD_PRELOAD", first, 1);
 	if (kind) {
 		find_programs(kind, names, nnames);
 	} else {

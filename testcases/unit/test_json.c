@@ -431,7 +431,7 @@ Test(schema, knows_every_kind_of_the_timeline)
 	for (unsigned i = 0; i < 2; i++) {
 		e = cJSON_GetObjectItem(cJSON_GetObjectItem(d, lists[i].key), "items");
 		e = cJSON_GetObjectItem(e, "enum");
-		cr_assert_eq(cJSON_GetArraySize(e), lists[i].n);
+		cr_assert_eq((unsigned)cJSON_GetArraySize(e), lists[i].n);
 		for (unsigned k = 0; k < lists[i].n; k++)
 			cr_assert_str_eq(cJSON_GetArrayItem(e, (int)k)->valuestring, lists[i].text(k));
 	}
