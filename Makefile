@@ -48,6 +48,8 @@ help:
 	@echo 'make oracle     N=programs SEED=first: random programs, the engine against a brute-force judge'
 	@echo 'make faults PARTS="library kills ..."   calls that fail, kills, clocks, odd programs; make faults-long: all of them'
 	@echo 'make bench      cost on the simulated driver, as ratios'
+	@echo 'make sanitize   everything by clang with ASan and UBSan, tested; the recorder with TSan'
+	@echo 'make lint       clang-tidy and cppcheck, and every source by clang with -Wall -Wextra -Werror'
 	@echo 'make clean'
 
 deps:
@@ -56,7 +58,9 @@ deps:
 deps-build:
 	$(Q)testcases/harness/deps.sh $(BUILD_DEPS)
 
-test: all
+# A machine that builds every commit types no -j.
+test:
+	+$(Q)$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc)) all
 	+$(Q)MAKE='$(MAKE)' O='$(O)' testcases/harness/all.sh $(TESTS)
 
 demo: all

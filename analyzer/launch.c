@@ -196,7 +196,7 @@ static bool trace_file(const char *name)
 	if (!n || name[n] != '.')
 		return false;
 	name += n + 1;
-	return !strcmp(name, "proc") || !strcmp(name, KRT_PACKED_SUFFIX + 1) || (*name && strspn(name, "0123456789") == strlen(name));
+	return !strcmp(name, "proc") || !strcmp(name, &KRT_PACKED_SUFFIX[1]) || (*name && strspn(name, "0123456789") == strlen(name));
 }
 
 static bool dots(const char *name)

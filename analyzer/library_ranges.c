@@ -718,7 +718,7 @@ static bool lt_matmul(const struct telling *t)
 		    layout(t, i)[KRT_LT_TYPE] == KRT_LT_UNSAID ||
 		    layout(t, i)[KRT_LT_COLS] == KRT_LT_UNSAID ||
 		    layout(t, i)[KRT_LT_LD] == KRT_LT_UNSAID) {
-			if (addr[i] && (i < 2 || i == 3))
+			if ((i < 2 || i == 3) && addr[i])
 				return false;
 			addr[i] = 0;
 		}

@@ -377,7 +377,7 @@ static int next_frame(struct krt_unpacker *u)
 	if (r == -ENODATA)
 		return wrong(u, "the recording was cut off in the middle of a frame");
 	if (r < 0)
-		return wrong(u, r == -EIO ? strerror(errno) : "no frame of records");
+		return wrong(u, "%s", r == -EIO ? strerror(errno) : "no frame of records");
 	if (u->ended)
 		return wrong(u, "more behind the end");
 	if (!room(&u->packed, &u->packed_size, f.packed) ||

@@ -482,18 +482,31 @@ sanitize: asan-force tsan
 		$(filter-out $(ASAN_NOT),$(notdir $(PROG_HAZARDS) $(PROG_EXPLAIN) $(PROG_CLEAN)))
 
 # The recorder with a sanitizer of threads; with one planted race it must fail.
-TSAN_SRC := testcases/tsan/recorder.c $(addprefix interposer/,record.c util.c api.c library_table.c) analyzer/reader.c
+TSAN_SRC := testcases/tsan/recorder.c interposer/record.c interposer/util.c
 TESTS += tsan
 .PHONY: tsan
-$(O)/tsan/recorder: $(TSAN_SRC) $(wildcard interposer/*.h) interposer/api.def interposer/library.def
+$(O)/tsan/recorder: $(TSAN_SRC) $(wildcard interposer/*.h) $(O)/libkrtcore.a
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(CFLAGS_ALL) -O1 -g -fsanitize=thread -D_GNU_SOURCE= -o $@ $(filter %.c,$^) -lpthread
+	$(Q)$(CLANG) $(CFLAGS_ALL) -O1 -g -fsanitize=thread -D_GNU_SOURCE= -o $@ $(filter %.c %.a,$^) $(IMAGE_LIBS) -lpthread
 tsan: $(O)/tsan/recorder
 	$(Q)TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 $<
 	$(Q)if TSAN_OPTIONS=die_after_fork=0:halt_on_error=1 $< --planted >/dev/null 2>&1; then \
 		echo 'not ok recorder: a planted race is not seen'; exit 1; else echo 'ok recorder: a planted race is seen'; fi
 # --- end of sanitized --------------------------------------------------------------------
+
+# --- lint: clang-tidy, cppcheck; every source by clang -----------------------------------
+TESTS += lint-tools
+DEPS += clang-tidy cppcheck
+.PHONY: lint lint-tools look-all
+LOOK_O := $(O)/look
+lint-tools: $(O)/rules/explain.inc $(O)/rules/examples.inc $(O)/rules/kernels.inc $(O)/reports/html.inc
+	$(Q)testcases/lint/lint.sh $(O)
+look-all: $(filter-out $(MAN_PAGES) $(COMPLETION) $(TORCH_FILES),$(ALL)) $(UNIT_BINS)
+lint: lint-tools
+	+$(Q)$(MAKE) --no-print-directory -k O='$(LOOK_O)' CC='$(CURDIR)/testcases/lint/look.sh clang' AR=true look-all >$(O)/look.log 2>&1 \
+		&& echo 'ok lint: clang has nothing to say' || { grep -v '^  [A-Z]' $(O)/look.log; echo 'not ok lint: clang'; exit 1; }
+# --- end of lint -------------------------------------------------------------------------
 # --- abi: resolver hooks and wrappers on fake drivers; the table against cuda.h --------
 ABI_OUT := $(O)/abi
 ABI_CFLAGS = $(CSTD) $(WARN) -Wno-missing-prototypes -Wno-strict-prototypes -g $(WERROR) -Iinterposer -fPIC
