@@ -423,27 +423,45 @@ static bool memops(struct krt_engine *e, const struct krt_call *c, const struct 
 	       (s && s->sync_memops);
 }
 
-/* cuMemcpyPeer: ordered with all work of the contexts around it, where the row says so. */
+/* Contexts of the destination and the source of a copy between them, and the current one; NULL: unknown. */
+static void peer_contexts(struct krt_engine *e, const struct krt_call *c, const struct krt_stream_info *s,
+			  struct krt_context_info *ctx[3])
+{
+	uint64_t handle[2] = {c->dst_ctx, c->src_ctx};
+	CUDA_MEMCPY3D_PEER d;
+
+	if (c->op == KRT_OP_COPY_3D_PEER) {
+		memset(handle, 0, sizeof(handle));
+		if (take(&c->copy, 0, &d, sizeof(d))) {
+			handle[0] = (uintptr_t)d.dstContext;
+			handle[1] = (uintptr_t)d.srcContext;
+		}
+	}
+	for (int i = 0; i < 2; i++)
+		ctx[i] = krt_context_get(&e->obj, handle[i]);
+	ctx[2] = s->ctx;
+}
+
+static enum krt_sem_peer peer_kind(struct krt_context_info *const ctx[3])
+{
+	for (int i = 0; i < 2; i++)
+		if (!ctx[i] || ctx[i]->device != ctx[2]->device)
+			return KRT_SEM_PEER;
+	return KRT_SEM_PEER_NEAR;
+}
+
+/* Such a copy is ordered with all work of the contexts around it, where the row says so. */
 static void peer_order(struct krt_engine *e, const struct krt_call *c, enum krt_sem_id sem,
-		       struct krt_stream_info *s, bool after)
+		       struct krt_stream_info *s, struct krt_context_info *const around[3], bool after)
 {
 	const struct krt_sem *row = krt_semantics(e->semantics, sem);
 	unsigned views = (row->order[KRT_VIEW_DOC] == KRT_ORDER_CONTEXTS ? KRT_IN_DOC : 0) |
 			 (row->order[KRT_VIEW_OBS] == KRT_ORDER_CONTEXTS ? KRT_IN_OBS : 0);
-	uint64_t handle[2] = {c->dst_ctx, c->src_ctx};
 
 	if (!views)
 		return;
-	if (c->op == KRT_OP_COPY_3D_PEER) {
-		CUDA_MEMCPY3D_PEER d;
-
-		if (!take(&c->copy, 0, &d, sizeof(d)))
-			return;
-		handle[0] = (uintptr_t)d.dstContext;
-		handle[1] = (uintptr_t)d.srcContext;
-	}
 	for (int i = 0; i < 3; i++) {
-		struct krt_context_info *ctx = i < 2 ? krt_context_get(&e->obj, handle[i]) : s->ctx;
+		struct krt_context_info *ctx = around[i];
 		struct krt_snapshot *snap;
 
 		if (!ctx)
@@ -486,6 +504,7 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 	enum krt_sem_mem dst, src = KRT_SEM_MEM_DEVICE;
 	enum krt_sem_id sem;
 	struct krt_stamp newest = krt_hot_newest(e, c);
+	struct krt_context_info *around[3] = {0};
 	struct krt_copied copied;
 	struct krt_op_info *op;
 
@@ -498,11 +517,13 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 	dst = krt_shape_memory(e, &k->dst);
 	if (!k->no_src)
 		src = krt_shape_memory(e, &k->src);
+	if (peer)
+		peer_contexts(e, c, s, around);
 	sem = k->no_src
 		      ? krt_sem_set(async, dst, memops(e, c, k))
-		      : krt_sem_copy(async, peer, dst, src, shape_bytes(&k->dst), memops(e, c, k));
+		      : krt_sem_copy(async, peer ? peer_kind(around) : KRT_SEM_NO_PEER, dst, src, shape_bytes(&k->dst), memops(e, c, k));
 	if (peer)
-		peer_order(e, c, sem, s, false);
+		peer_order(e, c, sem, s, around, false);
 	if (krt_sem_views(e->semantics, sem, KRT_EDGE_EARLIER) != krt_sem_views(e->semantics, sem, KRT_EDGE_OP))
 		before = krt_order_record(e->order, s->domain);
 	copied = (struct krt_copied){.stream = s, .dst = dst, .src = k->no_src ? dst : src,
@@ -520,7 +541,7 @@ static void one_copy(struct krt_engine *e, const struct krt_call *c, struct copy
 		} else {
 			touch_copy(e, c, k, op, 0, sem, keep, false);
 			if (peer)
-				peer_order(e, c, sem, s, true);
+				peer_order(e, c, sem, s, around, true);
 			krt_host_edge(e, c, sem, s, op, before, s->ctx);
 		}
 		krt_op_unref(&e->heap, op);

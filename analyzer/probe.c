@@ -14,16 +14,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE 60000 /* ms for one probe */
+#define PATIENCE 30000 /* ms for one probe */
 
 const struct krt_probe_row krt_probes[] = {
-#define KRT_PROBE(row_, call_, ...)	 {KRT_SEM_##row_, call_},
-#define KRT_PROBE_COPY(row_, call_, ...) {KRT_SEM_##row_, call_},
-#define KRT_PROBE_SET(row_, call_, ...)	 {KRT_SEM_##row_, call_},
+#define KRT_PROBE(row_, call_, kind_, ...) {KRT_SEM_##row_, call_, KRT_PROBE_##kind_ == KRT_PROBE_ASIDE},
+#define KRT_PROBE_COPY(row_, call_, ...) {KRT_SEM_##row_, call_, false},
+#define KRT_PROBE_SET(row_, call_, ...)	 {KRT_SEM_##row_, call_, false},
 #include "probe.def"
 };
 const unsigned krt_nr_probes = sizeof(krt_probes) / sizeof(*krt_probes);
@@ -45,12 +46,14 @@ const char *krt_unprobed(enum krt_sem_id row)
 struct child {
 	pid_t pid;
 	int fd;
+	char *at; /* shared: what it was doing */
 };
 
 static bool start(struct child *c, const char *library, unsigned first)
 {
 	int fd[2], null;
 
+	c->at[0] = 0;
 	if (pipe2(fd, O_CLOEXEC))
 		return false;
 	fflush(NULL);
@@ -60,7 +63,7 @@ static bool start(struct child *c, const char *library, unsigned first)
 		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 		if (null >= 0 && !getenv("KRTSAN_PROBE_STDERR"))
 			dup2(null, STDERR_FILENO);
-		krt_probe_child(library, first, fd[1]);
+		krt_probe_child(library, first, fd[1], c->at);
 		_exit(0); /* no exit handlers: the driver may be in any state */
 	}
 	close(fd[1]);
@@ -110,11 +113,16 @@ static int end(struct child *c, bool hung)
 int krt_probe_run(const char *library, struct krt_probe_driver *d, struct krt_measured *result,
 		  char *err, size_t errlen)
 {
+	struct child c = {.at = mmap(NULL, KRT_PROBE_AT, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
 	unsigned i = 0;
 
+	if (c.at == MAP_FAILED) {
+		snprintf(err, errlen, "no memory: %s", strerror(errno));
+		return -1;
+	}
 	while (i < krt_nr_probes) {
 		unsigned from = i;
-		struct child c;
 		int r, status;
 
 		if (!start(&c, library, i)) {
@@ -137,12 +145,14 @@ int krt_probe_run(const char *library, struct krt_probe_driver *d, struct krt_me
 			continue; /* it gave up behind a probe that broke its context */
 		memset(&result[i], 0, sizeof(*result));
 		if (r < 0)
-			snprintf(result[i].note, sizeof(result[i].note), "it hung");
+			snprintf(result[i].note, sizeof(result[i].note), "it hung %.*s",
+				 KRT_PROBE_AT - 1, c.at);
 		else if (WIFSIGNALED(status))
-			snprintf(result[i].note, sizeof(result[i].note), "the process ended by signal %d",
-				 WTERMSIG(status));
+			snprintf(result[i].note, sizeof(result[i].note), "the process ended by signal %d %.*s",
+				 WTERMSIG(status), KRT_PROBE_AT - 1, c.at);
 		else
-			snprintf(result[i].note, sizeof(result[i].note), "the process ended");
+			snprintf(result[i].note, sizeof(result[i].note), "the process ended %.*s",
+				 KRT_PROBE_AT - 1, c.at);
 		i++;
 	}
 	return 0;
@@ -163,7 +173,7 @@ struct krt_measured krt_probe_row(enum krt_sem_id row, const struct krt_measured
 
 		if (krt_probes[i].row != row)
 			continue;
-		if (*m->note && !*all.note)
+		if (*m->note && !*all.note && !krt_probes[i].aside)
 			snprintf(all.note, sizeof(all.note), "%s", m->note);
 		if (first & KRT_MEASURED_EDGE)
 			all.edge = m->edge;

@@ -24,6 +24,7 @@ enum krt_probe_kind {
 	KRT_PROBE_EVENT,   /* waits for an event */
 	KRT_PROBE_CALL,	   /* takes its place on no stream */
 	KRT_PROBE_CONTEXT, /* ends a context: OWN is a stream in it */
+	KRT_PROBE_ASIDE, /* a case that its row does not tell apart: a note */
 };
 
 /* Where the call enqueues, or what it waits for. */
@@ -54,6 +55,7 @@ struct krt_measured {
 struct krt_probe_row {
 	enum krt_sem_id row;
 	const char *call;
+	bool aside; /* its note is not the row's */
 };
 
 extern const struct krt_probe_row krt_probes[];

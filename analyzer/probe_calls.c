@@ -202,13 +202,23 @@ static int seen_addr(struct lab *l)
 	return lab_byte(l, l->addr, LAB_DEVICE, LAB_BYTES - 1) == LAB_GOOD;
 }
 
-/* The source in a second context of the device. */
+struct lab_site *lab_peer_site(struct lab *l)
+{
+	return l->p->arg == 2 ? &l->device2 : &l->second;
+}
+
 static int make_peer(struct lab *l)
 {
-	LAB(cuCtxSetCurrent(l->second.ctx));
+	const struct lab_site *s = lab_peer_site(l);
+
+	if (!s->ctx) {
+		snprintf(l->why, sizeof(l->why), "wants two devices, there is one");
+		return -1;
+	}
+	LAB(cuCtxSetCurrent(s->ctx));
 	LAB(cuMemAlloc(&l->addr2, LAB_BYTES));
-	LAB(cuMemsetD8Async(l->addr2, LAB_GOOD, LAB_BYTES, l->second.look));
-	LAB(cuStreamSynchronize(l->second.look));
+	LAB(cuMemsetD8Async(l->addr2, LAB_GOOD, LAB_BYTES, s->look));
+	LAB(cuStreamSynchronize(s->look));
 	LAB(cuCtxSetCurrent(l->main.ctx));
 	LAB(cuMemAlloc(&l->addr, LAB_BYTES));
 	LAB(cuMemsetD8Async(l->addr, LAB_OLD, LAB_BYTES, l->main.look));
@@ -218,20 +228,21 @@ static int make_peer(struct lab *l)
 
 static int act_peer_copy(struct lab *l)
 {
-	LAB(cuMemcpyPeer(l->addr, l->main.ctx, l->addr2, l->second.ctx, LAB_BYTES));
+	LAB(cuMemcpyPeer(l->addr, l->main.ctx, l->addr2, lab_peer_site(l)->ctx, LAB_BYTES));
 	return 0;
 }
 
 static int act_peer_copy_async(struct lab *l)
 {
-	LAB(cuMemcpyPeerAsync(l->addr, l->main.ctx, l->addr2, l->second.ctx, LAB_BYTES, l->stream));
+	LAB(cuMemcpyPeerAsync(l->addr, l->main.ctx, l->addr2, lab_peer_site(l)->ctx, LAB_BYTES,
+			      l->stream));
 	return 0;
 }
 
 static int act_peer_copy_host(struct lab *l)
 {
 	CUDA_MEMCPY3D_PEER c = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-				.srcContext = l->second.ctx,
+				.srcContext = lab_peer_site(l)->ctx,
 				.srcPitch = LAB_BYTES,
 				.srcHeight = 1,
 				.dstMemoryType = CU_MEMORYTYPE_DEVICE,
@@ -257,7 +268,8 @@ static void drop_peer(struct lab *l)
 {
 	if (l->addr)
 		l->cu.cuMemFree(l->addr);
-	l->cu.cuCtxSetCurrent(l->second.ctx);
+	if (lab_peer_site(l)->ctx)
+		l->cu.cuCtxSetCurrent(lab_peer_site(l)->ctx);
 	if (l->addr2)
 		l->cu.cuMemFree(l->addr2);
 	l->cu.cuCtxSetCurrent(l->main.ctx);
@@ -272,6 +284,19 @@ static int act_alloc(struct lab *l)
 	return 0;
 }
 #define make_alloc act_alloc
+
+/* Of the second context. */
+static int make_alloc_second(struct lab *l)
+{
+	int r;
+
+	if (!l->second.ctx)
+		return lab_fail(l, "a second context", CUDA_ERROR_INVALID_CONTEXT);
+	LAB(cuCtxSetCurrent(l->second.ctx));
+	r = act_alloc(l);
+	l->cu.cuCtxSetCurrent(l->main.ctx);
+	return r;
+}
 
 static int act_alloc_pitch(struct lab *l)
 {
@@ -693,6 +718,7 @@ static int make_pool_used(struct lab *l)
 	LAB(cuMemsetD8Async(l->addr, LAB_OLD, LAB_BYTES, l->main.look));
 	LAB(cuMemFreeAsync(l->addr, l->main.look));
 	l->addr = 0;
+	LAB(cuStreamSynchronize(l->main.look));
 	return 0;
 }
 
@@ -997,6 +1023,21 @@ static int act_library_load(struct lab *l)
 
 	LAB(cuLibraryLoadFromFile((CUlibrary *)&l->object, text_path(l, path), NULL, NULL, 0, NULL,
 				  NULL, 0));
+	return 0;
+}
+
+/* A library is loaded into a context when a kernel of it is asked for. */
+static int make_library_used(struct lab *l)
+{
+	int r = act_library_load_data(l);
+	CUkernel kernel;
+	CUfunction f;
+
+	if (r)
+		return r;
+	LAB(cuLibraryGetKernel(&kernel, l->object, "mark"));
+	LAB(cuKernelGetFunction(&f, kernel));
+	LAB(cuFuncLoad(f));
 	return 0;
 }
 

@@ -32,11 +32,13 @@
 #define HOLD	  (30 * MS)    /* at first; a call that seems to wait is held LONGER times as long */
 #define HOLD_SIM  (2 * MS)     /* where the device has no time of its own */
 #define LONGER	  5
-#define HOLD_END  (4000 * MS)  /* ns of the device's clock */
+#define LONG	  (500 * MS)   /* what is held so long is held twice as long then */
+#define HOLD_END  (4000 * MS)  /* ns of the device's clock, beyond what it is held */
 #define LOOK	  (5 * MS)     /* for an effect that must not show, in time that we compute */
 #define LOOKS	  12	       /* and so often at least */
 #define DRAIN	  (10000 * MS) /* after that the probe is given up */
 #define ENDS	  8	       /* how often it is looked whether a copy is over on return */
+#define LANDS	  64	       /* and, if it is not, whether its bytes are there */
 
 const char *lab_ptx(void)
 {
@@ -360,15 +362,26 @@ static uint64_t hold_time(const struct lab *l)
 	return l->simulated ? HOLD_SIM : HOLD;
 }
 
+static const char *const where_text[] = {
+	[LAB_OWN] = "what it waits for or enqueues on",
+	[LAB_BLOCK] = "a blocking stream",
+	[LAB_FREE] = "another stream",
+	[LAB_CTX2] = "another context",
+	[LAB_DEV2] = "another device",
+	[LAB_GONE] = "a stream that is gone",
+};
+
 /* The kernel, held, and an event behind it; that of a probe of events is always its own stream's. */
 static int hold(struct lab *l, enum lab_where where)
 {
 	struct lab_site *s = site_of(l, where);
-	uint64_t flags = (uint64_t)(uintptr_t)l->flags, end = l->simulated ? UINT64_MAX / 4 : HOLD_END;
+	uint64_t flags = (uint64_t)(uintptr_t)l->flags;
+	uint64_t end = l->simulated ? UINT64_MAX / 4 : HOLD_END + 2 * l->longest;
 	uint32_t epoch = ++l->epoch;
 	void *args[] = {&flags, &epoch, &end};
 	CUstream on = stream_of(l, where);
 
+	snprintf(l->at, KRT_PROBE_AT, "beside a kernel of %s", where_text[where]);
 	if (s != &l->main)
 		LAB(cuCtxSetCurrent(s->ctx));
 	if (where == LAB_GONE)
@@ -385,6 +398,7 @@ static int hold(struct lab *l, enum lab_where where)
 	return 0;
 }
 
+/* Not yet at its end, or ended before it got there. */
 static bool held(const struct lab *l)
 {
 	return atomic_load(&l->flags->done) != l->epoch;
@@ -463,6 +477,7 @@ static int watched(struct lab *l, uint64_t ns, bool *early)
 /* How long the call takes when nothing runs, ns: the second time. */
 static int idle_time(struct lab *l, uint64_t *ns)
 {
+	l->longest = 0;
 	for (unsigned i = 0; i < 2; i++) {
 		int r = prepare(l), q;
 
@@ -492,8 +507,9 @@ static int idle_time(struct lab *l, uint64_t *ns)
 /* Does the call return only after the kernel there has ended?  1, 0; negative: why is told. */
 static int waits(struct lab *l, enum lab_where where, uint64_t idle)
 {
-	uint64_t ns = hold_time(l) + 4 * idle;
+	uint64_t ns = hold_time(l) + 4 * idle, longer = ns * (ns > LONG ? 2 : LONGER);
 
+	l->longest = longer;
 	for (unsigned again = 0;; again++) {
 		bool early = false, pending = false;
 		int r = prepare(l), q;
@@ -501,7 +517,7 @@ static int waits(struct lab *l, enum lab_where where, uint64_t idle)
 		if (!r)
 			r = hold(l, where);
 		if (!r) {
-			r = watched(l, again ? LONGER * ns : ns, &early);
+			r = watched(l, again ? longer : ns, &early);
 			pending = held(l);
 		}
 		q = drain(l);
@@ -512,8 +528,12 @@ static int waits(struct lab *l, enum lab_where where, uint64_t idle)
 			snprintf(l->why, sizeof(l->why), "the kernel ended before it should");
 			return -1;
 		}
-		if (early || (again && pending))
+		if (early || (again && pending)) {
+			if (l->p->kind == KRT_PROBE_CONTEXT && where == LAB_OWN)
+				snprintf(l->why, sizeof(l->why), "the kernel %s",
+					 held(l) ? "was ended with it" : "went on");
 			return 0;
+		}
 		if (again)
 			return 1;
 	}
@@ -525,6 +545,7 @@ static int effect_waits(struct lab *l, enum lab_where where)
 	bool shown = false, came = false;
 	int r = prepare(l), q;
 
+	l->longest = LONGER * hold_time(l);
 	if (!r)
 		r = hold(l, where);
 	if (!r) {
@@ -550,7 +571,28 @@ static int effect_waits(struct lab *l, enum lab_where where)
 	return !shown;
 }
 
-/* Is the operation over when the call returns, each time? */
+/* Are the bytes of a copy there for whatever is enqueued after the call returned, each time? */
+static int landed(struct lab *l)
+{
+	for (unsigned i = 0; i < LANDS; i++) {
+		int r = prepare(l), got;
+
+		if (!r)
+			r = l->p->act(l);
+		got = r ? -1 : lab_byte(l, l->dst, l->p->dst, l->p->bytes - 1);
+		if (!r && drain(l))
+			r = -1;
+		drop(l);
+		if (r || got != LAB_GOOD)
+			return r ? -1 : 0;
+	}
+	return 1;
+}
+
+/*
+ * Is the operation over when the call returns, each time?  A synchronous copy whose
+ * stream says no for a moment is, if nothing that comes later can tell.
+ */
 static int over_on_return(struct lab *l)
 {
 	for (unsigned i = 0; i < ENDS; i++) {
@@ -564,8 +606,12 @@ static int over_on_return(struct lab *l)
 		drop(l);
 		if (r)
 			return -1;
-		if (q)
+		if (!q)
+			continue;
+		if (!l->p->copies || l->p->own != KRT_OWN_LEGACY || lab_on_host(l->p->dst) || landed(l) != 1)
 			return 0;
+		snprintf(l->why, sizeof(l->why), "its stream is pending on return; later work found all bytes");
+		return 1;
 	}
 	return 1;
 }
@@ -632,6 +678,7 @@ static void say(struct krt_measured *m, const char *text)
 
 static void measure_order(struct lab *l, struct krt_measured *m)
 {
+	const struct lab_site *beyond = lab_peer_site(l);
 	bool other = l->p->own == KRT_OWN_OTHER;
 	int own = effect_waits(l, LAB_OWN), free, peer;
 
@@ -644,7 +691,9 @@ static void measure_order(struct lab *l, struct krt_measured *m)
 			       l->p->row != KRT_SEM_EXT_SEM_WAIT ?
 		       effect_waits(l, LAB_FREE) :
 		       0;
-	peer = free > 0 && !other && l->second.ctx ? effect_waits(l, LAB_CTX2) : 0;
+	peer = free > 0 && !other && beyond->ctx ?
+		       effect_waits(l, beyond == &l->device2 ? LAB_DEV2 : LAB_CTX2) :
+		       0;
 	if (free < 0 || peer < 0) {
 		say(m, l->why);
 		return;
@@ -690,7 +739,7 @@ static int measure_edge(struct lab *l, struct krt_measured *m, uint64_t idle)
 		return -1;
 	if (more && l->device2.ctx && waits(l, LAB_DEV2, idle) > 0)
 		more = 2;
-	if (free && block) {
+	if (free && block && (own || p->kind != KRT_PROBE_CONTEXT)) {
 		m->edge |= more == 2 ? KRT_EDGE_ALL : more ? KRT_EDGE_DEVICE : KRT_EDGE_CONTEXT;
 	} else if (own) {
 		switch (p->kind) {
@@ -705,6 +754,7 @@ static int measure_edge(struct lab *l, struct krt_measured *m, uint64_t idle)
 			break;
 		case KRT_PROBE_OP:
 		case KRT_PROBE_CALL:
+		case KRT_PROBE_ASIDE:
 			m->edge |= KRT_EDGE_EARLIER;
 			if (over_on_return(l) == 1)
 				m->edge |= KRT_EDGE_OP;
@@ -722,16 +772,60 @@ static int measure_edge(struct lab *l, struct krt_measured *m, uint64_t idle)
 	return 0;
 }
 
+/* From how many bytes on the copy waits: its row has a limit, and 4 MiB wait. */
+static void say_limit(struct lab *l, struct krt_measured *m, uint64_t idle)
+{
+	const struct lab_probe *const all = l->p;
+	struct lab_probe p = *all;
+	uint32_t low = 1, high = all->bytes;
+	char text[64];
+
+	l->p = &p;
+	while (high - low > 1) {
+		int r;
+
+		p.bytes = low + (high - low) / 2;
+		r = waits(l, LAB_OWN, idle);
+		if (r < 0)
+			break;
+		*(r ? &high : &low) = p.bytes;
+	}
+	l->p = all;
+	snprintf(text, sizeof(text), high - low > 1 ? "" : "waits from %u bytes on", high);
+	say(m, text);
+}
+
+/* Which contexts a call waits for that may be the other context's affair. */
+static int measure_aside(struct lab *l, struct krt_measured *m, uint64_t idle)
+{
+	int current = waits(l, LAB_FREE, idle), its = current < 0 ? -1 : waits(l, LAB_CTX2, idle);
+
+	if (its < 0)
+		return -1;
+	say(m, current && its ? "waits for the current and the other context" :
+	       current	      ? "waits for the current context alone" :
+	       its	      ? "waits for the other context alone" :
+				"waits for no context");
+	return 0;
+}
+
 static void measure(struct lab *l, const struct lab_probe *p, struct krt_measured *m)
 {
+	bool aside = p->kind == KRT_PROBE_ASIDE;
 	uint64_t idle = 0;
 
 	l->p = p;
 	l->why[0] = 0;
-	if (idle_time(l, &idle) || measure_edge(l, m, idle)) {
+	if (idle_time(l, &idle) ||
+	    (aside ? measure_aside(l, m, idle) : measure_edge(l, m, idle))) {
 		say(m, l->why);
 		return;
 	}
+	if (*l->why)
+		say(m, l->why);
+	if (p->row == KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE && p->bytes == LAB_BYTES &&
+	    KRT_EDGE_HAS(m->edge, KRT_EDGE_EARLIER))
+		say_limit(l, m, idle);
 	if (p->copies)
 		measure_copy(l, m, idle);
 	if (p->seen)
@@ -807,11 +901,12 @@ static bool put(int fd, const void *data, size_t n)
  * Probes from number `first` on, each told of on fd: first a krt_probe_driver
  * (version 0: it is why in path), then a krt_measured each.
  */
-void krt_probe_child(const char *library, unsigned first, int fd)
+void krt_probe_child(const char *library, unsigned first, int fd, char at[KRT_PROBE_AT])
 {
-	static struct lab l;
+	static struct lab l = {0};
 	struct krt_probe_driver d = {.version = 0};
 
+	l.at = at;
 	unsetenv("CUDA_LAUNCH_BLOCKING");
 	setenv("CUDA_CACHE_DISABLE", "1", 1);
 	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); /* no two streams in one queue */
@@ -825,6 +920,7 @@ void krt_probe_child(const char *library, unsigned first, int fd)
 	for (unsigned i = first; i < krt_nr_probes; i++) {
 		struct krt_measured m = {0};
 
+		snprintf(at, KRT_PROBE_AT, "with nothing beside it");
 		measure(&l, &lab_probes[i], &m);
 		if (!put(fd, &m, sizeof(m)))
 			return;
@@ -863,11 +959,10 @@ int krt_probe_peer(const char *what, const char *library)
 	if (!r[0]) {
 		r[1] = 1;
 		r[0] = (int)l.cu.cuCheckpointProcessCheckpoint(parent, NULL);
-		put(1, r, sizeof(r));
+		/* until it is restored the parent has no pinned memory to look at */
 		if (!r[0])
 			l.cu.cuCheckpointProcessRestore(parent, NULL);
 		l.cu.cuCheckpointProcessUnlock(parent, NULL);
-		return 0;
 	}
 	put(1, r, sizeof(r));
 	return 0;

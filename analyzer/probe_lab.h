@@ -45,7 +45,7 @@
 	X(cuMemcpyBatchAsync) X(cuMemcpyDtoD) X(cuMemcpyDtoDAsync) X(cuMemcpyDtoH)                 \
 	X(cuMemcpyDtoHAsync) X(cuMemcpyHtoD) X(cuMemcpyHtoDAsync) X(cuMemcpyPeer)                  \
 	X(cuMemcpyPeerAsync) X(cuMemsetD32) X(cuMemsetD8) X(cuMemsetD8Async)                       \
-	X(cuMipmappedArrayCreate) X(cuMipmappedArrayDestroy) X(cuModuleGetFunction)                \
+	X(cuFuncLoad) X(cuKernelGetFunction) X(cuLibraryGetKernel) X(cuMipmappedArrayCreate) X(cuMipmappedArrayDestroy) X(cuModuleGetFunction)                \
 	X(cuModuleLoad) X(cuModuleLoadData) X(cuModuleLoadDataEx) X(cuModuleUnload)                \
 	X(cuPointerSetAttribute) X(cuSignalExternalSemaphoresAsync) X(cuStreamAddCallback)         \
 	X(cuStreamAttachMemAsync) X(cuStreamBatchMemOp) X(cuStreamCreate) X(cuStreamDestroy)       \
@@ -120,6 +120,8 @@ struct lab {
 	const struct lab_probe *p;
 	const char *library;
 	bool simulated; /* its device works only while somebody waits */
+	char *at;	/* what it is doing, KRT_PROBE_AT; the parent reads it */
+	uint64_t longest; /* ns that the kernel will be held */
 	char why[160];
 
 	/* what make() made, of whichever the call needs */
@@ -146,6 +148,8 @@ int lab_fail(struct lab *l, const char *call, int r);
 
 int lab_site_make(struct lab *l, struct lab_site *s, CUcontext ctx, CUdevice dev);
 void lab_site_drop(struct lab *l, struct lab_site *s);
+/* Where a copy between contexts has its source: of another device with argument 2. */
+struct lab_site *lab_peer_site(struct lab *l);
 int lab_mem(struct lab *l, enum lab_mem kind, unsigned which, CUdeviceptr *addr);
 bool lab_on_host(enum lab_mem kind);
 /* The last byte of a buffer, without disturbing other streams; -1: it cannot be read. */

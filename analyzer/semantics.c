@@ -102,7 +102,7 @@ static const uint8_t async_copy[KRT_NR_SEM_MEMS][KRT_NR_SEM_MEMS] = {
 	},
 };
 
-enum krt_sem_id krt_sem_copy(bool async, bool peer, enum krt_sem_mem dst, enum krt_sem_mem src,
+enum krt_sem_id krt_sem_copy(bool async, enum krt_sem_peer peer, enum krt_sem_mem dst, enum krt_sem_mem src,
 			     uint64_t bytes, bool memops)
 {
 	enum krt_sem_id id;
@@ -115,9 +115,13 @@ enum krt_sem_id krt_sem_copy(bool async, bool peer, enum krt_sem_mem dst, enum k
 			id = KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE_SMALL;
 		return id;
 	}
-	if (peer)
-		return src <= KRT_SEM_MEM_PINNED || dst <= KRT_SEM_MEM_PINNED || memops ?
-			KRT_SEM_COPY_PEER_HOST : KRT_SEM_COPY_PEER;
+	if (peer) {
+		bool host = src <= KRT_SEM_MEM_PINNED || dst <= KRT_SEM_MEM_PINNED || memops;
+
+		if (peer == KRT_SEM_PEER_NEAR)
+			return host ? KRT_SEM_COPY_PEER_NEAR_HOST : KRT_SEM_COPY_PEER_NEAR;
+		return host ? KRT_SEM_COPY_PEER_HOST : KRT_SEM_COPY_PEER;
+	}
 	id = sync_copy[src][dst]; /* between host memory the CPU copies, and is done anyway */
 	return memops && id != KRT_SEM_COPY_HOST_TO_HOST ? KRT_SEM_COPY_MEMOPS : id;
 }
@@ -221,7 +225,7 @@ static const uint8_t by_op[KRT_NR_OPS] = {
 	[KRT_OP_MODULE_LOAD] = KRT_SEM_MODULE_LOAD,
 	[KRT_OP_MODULE_UNLOAD] = KRT_SEM_MODULE_UNLOAD,
 	[KRT_OP_LIBRARY_LOAD] = KRT_SEM_LIBRARY_LOAD,
-	[KRT_OP_LIBRARY_UNLOAD] = KRT_SEM_MODULE_UNLOAD,
+	[KRT_OP_LIBRARY_UNLOAD] = KRT_SEM_LIBRARY_UNLOAD,
 	[KRT_OP_CTX_FLAGS] = KRT_SEM_CONFIG,
 	[KRT_OP_POINTER_ATTR] = KRT_SEM_CONFIG,
 };

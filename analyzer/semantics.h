@@ -95,10 +95,12 @@ enum krt_sem_mem {
 
 /*
  * The row of a copy, not of a batch (BATCH_*).  peer: cuMemcpyPeer and
- * cuMemcpy3DPeer (the Async forms are ordinary copies).  memops: SYNC_MEMOPS
+ * cuMemcpy3DPeer (the Async forms are ordinary copies), near where all contexts
+ * are of one device.  memops: SYNC_MEMOPS
  * is set on the context or on either pointer (synchronous forms only).
  */
-enum krt_sem_id krt_sem_copy(bool async, bool peer, enum krt_sem_mem dst, enum krt_sem_mem src,
+enum krt_sem_peer { KRT_SEM_NO_PEER, KRT_SEM_PEER, KRT_SEM_PEER_NEAR };
+enum krt_sem_id krt_sem_copy(bool async, enum krt_sem_peer peer, enum krt_sem_mem dst, enum krt_sem_mem src,
 			     uint64_t bytes, bool memops);
 enum krt_sem_id krt_sem_set(bool async, enum krt_sem_mem dst, bool memops);
 /* CUmemcpySrcAccessOrder: 1 STREAM, 2 DURING_API_CALL, 3 ANY; others count as STREAM. */

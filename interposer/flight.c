@@ -709,8 +709,10 @@ static enum krt_sem_id row_of(const struct krt_call *c)
 			s.side[0] = KRT_SEM_MEM_DEVICE;
 		if (!(a->flags & (KRT_F_DST_HOST | KRT_F_DST_DEV | KRT_F_DST_ARR)) && s.side[1] == KRT_SEM_MEM_PAGEABLE)
 			s.side[1] = KRT_SEM_MEM_DEVICE;
-		return krt_sem_copy(async, a->op == KRT_OP_COPY_PEER || a->op == KRT_OP_COPY_3D_PEER, s.side[1],
-				    s.side[0], s.bytes, false);
+		return krt_sem_copy(async,
+				    a->op == KRT_OP_COPY_PEER || a->op == KRT_OP_COPY_3D_PEER ? KRT_SEM_PEER :
+												KRT_SEM_NO_PEER,
+				    s.side[1], s.side[0], s.bytes, false);
 	case KRT_OP_SET:
 	case KRT_OP_SET_2D:
 		krt_host_operands(c, side, &s);

@@ -148,7 +148,7 @@ int enqueue(struct court *c, const struct op *o, unsigned s);
 void host_after(struct court *c, int from, unsigned views);
 /* The CPU has waited for all work of a stream (-1: any) and context (-1: any). */
 void host_after_all(struct court *c, int ctx, int stream, bool blocking, unsigned views);
-void host_after_device(struct court *c, int ctx);
+void host_after_context(struct court *c, int ctx);
 int *event_of(struct court *c, const struct op *o, unsigned event);
 
 /* --- accesses ----------------------------------------------------------------------- */

@@ -145,12 +145,10 @@ static bool on_host(enum memory m)
 	return m == PINNED || m == PAGEABLE;
 }
 
-/* Calls that were seen to wait for the device of a context. */
-void host_after_device(struct court *c, int ctx)
+/* Calls that were seen to wait for all work of a context. */
+void host_after_context(struct court *c, int ctx)
 {
-	for (unsigned x = 0; x < CONTEXTS; x++)
-		if (device_of(x) == device_of((unsigned)ctx))
-			host_after_all(c, (int)x, -1, false, IN_OBS);
+	host_after_all(c, ctx, -1, false, IN_OBS);
 }
 
 /* --- races --------------------------------------------------------------------- */
@@ -476,20 +474,21 @@ static bool is_one_of(unsigned device, const unsigned *list, unsigned n)
 	return false;
 }
 
-/* Seen to be in order with all work of the three devices. */
+/* Told to be in order with all work of the devices, where there are two or three. */
 static void copy_peer(struct court *c, int op)
 {
 	const struct op *o = &c->p->op[op];
 	unsigned device[3] = {device_of(o->ctx), device_of(o->event % CONTEXTS),
 			      device_of(o->event2 % CONTEXTS)};
+	bool far = device[1] != device[0] || device[2] != device[0];
 	int n = enqueue(c, o, LEGACY_SLOT);
 
-	for (unsigned x = 0; x < CONTEXTS; x++)
+	for (unsigned x = 0; far && x < CONTEXTS; x++)
 		if (is_one_of(device_of(x), device, 3))
 			all_earlier(c, (int)x, n, IN_OBS);
 	use(c, op, n, &o->range[1]);
 	use(c, op, n, &o->range[0]);
-	for (unsigned x = 0; x < CONTEXTS; x++)
+	for (unsigned x = 0; far && x < CONTEXTS; x++)
 		if (is_one_of(device_of(x), device, 3))
 			all_later(c, (int)x, n, IN_OBS);
 	if (sync_memops(c, o, o->range[0].buffer) || sync_memops(c, o, o->range[1].buffer))
@@ -539,9 +538,9 @@ static void free_sync(struct court *c, int op)
 	const struct op *o = &c->p->op[op];
 	uint8_t b = o->range->buffer;
 
-	/* seen to wait for the device, but never for memory of a pool */
+	/* seen to wait for the context, but never for memory of a pool */
 	if (buffer_slot[b].kind != POOL && buffer_slot[b].kind != MAPPED)
-		host_after_device(c, c->owner[b]);
+		host_after_context(c, c->owner[b]);
 	end_of(c, op, c->mine, b);
 }
 
@@ -696,7 +695,7 @@ static void run(struct court *c, int op)
 			all_later(c, o->ctx, *rec, IN_DOC);
 		break;
 	case OP_MODULE_LOAD:
-		host_after_device(c, o->ctx);
+		host_after_context(c, o->ctx);
 		break;
 	case OP_RECORD:
 		if (o->refused) {

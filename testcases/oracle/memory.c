@@ -109,7 +109,7 @@ void memory_op(struct court *c, int op)
 		c->memops[b] = false;
 		break;
 	case OP_UNREGISTER:
-		host_after_device(c, c->owner[b]);
+		host_after_context(c, c->owner[b]);
 		host_memory_ends(c, op, b);
 		c->registered[b] = c->memops[b] = false;
 		break;

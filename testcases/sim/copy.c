@@ -332,6 +332,7 @@ static CUresult peer(bool pt, bool async, CUstream h, struct box *b, CUcontext d
 {
 	struct op *op;
 	struct ctx *cs[3];
+	bool far;
 
 	if (!sim_handle_is(dc, SIM_CTX) || !sim_handle_is(sc, SIM_CTX))
 		LEAVE(CUDA_ERROR_INVALID_CONTEXT);
@@ -350,15 +351,16 @@ static CUresult peer(bool pt, bool async, CUstream h, struct box *b, CUcontext d
 	if (!op)
 		LEAVE(CUDA_ERROR_OUT_OF_MEMORY);
 	op_get(op);
-	/* Observed: behind and before everything of the three contexts. */
+	/* Told of several devices: behind and before everything of the three contexts. */
 	cs[0] = st->ctx;
 	cs[1] = (struct ctx *)dc;
 	cs[2] = (struct ctx *)sc;
-	for (int i = 0; i < 3 && !sim_opt.documented; i++)
+	far = !sim_opt.documented && (cs[1]->dev != cs[0]->dev || cs[2]->dev != cs[0]->dev);
+	for (int i = 0; i < 3 && far; i++)
 		for (struct strm *s = cs[i]->streams; s; s = s->next)
 			op_after(op, sim_tail(s));
 	op_submit(op, st);
-	for (int i = 0; i < 3 && !sim_opt.documented; i++) {
+	for (int i = 0; i < 3 && far; i++) {
 		op_get(op);
 		op_put(cs[i]->barrier);
 		cs[i]->barrier = op;

@@ -1323,10 +1323,10 @@ API(cuMemAllocManaged, (CUdeviceptr * out, size_t size, unsigned flags))
 }
 
 /* Work in flight may use memory that goes: waits, in the observed view. */
-static void before_free(int dev)
+static void before_free(struct ctx *c)
 {
 	if (!sim_opt.documented)
-		sim_wait_device(dev);
+		sim_wait_ctx(c);
 }
 
 API(cuMemFree_v2, (CUdeviceptr d))
@@ -1355,7 +1355,7 @@ API(cuMemFree_v2, (CUdeviceptr d))
 	}
 	if ((a->kind != MEM_DEVICE && a->kind != MEM_MANAGED) || a->opens)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
-	before_free(a->dev);
+	before_free(a->ctx);
 	/* Others had their turn meanwhile. */
 	if (mem_find(d) != a)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
@@ -1398,7 +1398,7 @@ API(cuMemFreeHost, (void *p))
 	if (!a || a->map != p || a->kind != MEM_HOST)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	UNSAFE(c);
-	before_free(-1);
+	before_free(a->ctx);
 	if (mem_find((uint64_t)p) != a)
 		LEAVE(CUDA_ERROR_INVALID_VALUE);
 	map_free(a);
@@ -1438,7 +1438,7 @@ API(cuMemHostUnregister, (void *p))
 	if (!a || a->kind != MEM_REGISTERED || a->lo != (uint64_t)p)
 		LEAVE(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	UNSAFE(c);
-	before_free(-1);
+	before_free(a->ctx);
 	if (mem_find((uint64_t)p) != a)
 		LEAVE(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	mem_del(a);
@@ -2227,7 +2227,7 @@ API(cuArrayDestroy, (CUarray h))
 	if (!sim_handle_is(a, SIM_ARRAY) || !a->owned)
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	UNSAFE(a->mem->ctx);
-	before_free(a->mem->dev);
+	before_free(a->mem->ctx);
 	if (!sim_handle_is(a, SIM_ARRAY))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	array_free(a);
@@ -2295,7 +2295,7 @@ API(cuMipmappedArrayDestroy, (CUmipmappedArray h))
 	if (!sim_handle_is(m, SIM_MIPMAP))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	UNSAFE(m->level[0]->mem->ctx);
-	before_free(m->level[0]->mem->dev);
+	before_free(m->level[0]->mem->ctx);
 	if (!sim_handle_is(m, SIM_MIPMAP))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	sim_handle_del(m);

@@ -346,9 +346,9 @@ static CUresult module_load(CUmodule *out, const void *image, struct joblog *l)
 	r = image_load(image, l, &img);
 	if (r != CUDA_SUCCESS)
 		LEAVE(r);
-	/* Loading was seen to wait for the device. */
+	/* Loading was seen to wait for the context. */
 	if (!sim_opt.documented)
-		sim_wait_device(c->dev);
+		sim_wait_ctx(c);
 	r = c->error ? c->error : mod_new(c, img, l, &m);
 	image_put(img);
 	if (r == CUDA_SUCCESS)
@@ -425,7 +425,7 @@ API(cuModuleUnload, (CUmodule h))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	UNSAFE(c);
 	if (!sim_opt.documented)
-		sim_wait_device(c->dev);
+		sim_wait_ctx(c);
 	if (!sim_handle_is(m, SIM_MODULE))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	mod_drop(m);
@@ -728,6 +728,14 @@ API(cuLibraryLoadFromFile, (CUlibrary * out, const char *path, CUjit_option *o, 
 	return r;
 }
 
+static struct mod *lib_in(const struct lib *lib, const struct ctx *c)
+{
+	for (struct mod *m = mods; m; m = m->next)
+		if (m->lib == lib && m->ctx == c)
+			return m;
+	return NULL;
+}
+
 API(cuLibraryUnload, (CUlibrary h))
 {
 	struct lib *lib = (struct lib *)h;
@@ -737,8 +745,10 @@ API(cuLibraryUnload, (CUlibrary h))
 	ENTER();
 	if (!sim_handle_is(lib, SIM_LIBRARY))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
-	if (!sim_opt.documented)
-		sim_wait_device(-1);
+	/* Seen to wait where something of it was loaded. */
+	for (struct ctx *c = sim_ctxs; c && !sim_opt.documented; c = c->next)
+		if (lib_in(lib, c))
+			sim_wait_ctx(c);
 	if (!sim_handle_is(lib, SIM_LIBRARY))
 		LEAVE(CUDA_ERROR_INVALID_HANDLE);
 	sim_handle_del(lib);
@@ -762,11 +772,9 @@ static CUresult lib_mod(struct lib *lib, struct ctx *c, struct mod **out)
 {
 	CUresult r;
 
-	for (struct mod *m = mods; m; m = m->next)
-		if (m->lib == lib && m->ctx == c) {
-			*out = m;
-			return CUDA_SUCCESS;
-		}
+	*out = lib_in(lib, c);
+	if (*out)
+		return CUDA_SUCCESS;
 	r = mod_new(c, lib->img, NULL, out);
 	if (r == CUDA_SUCCESS)
 		(*out)->lib = lib;

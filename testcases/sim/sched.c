@@ -1058,34 +1058,30 @@ void sim_wait_stream(struct strm *st)
 }
 
 /* Last operations of the streams that match; the caller frees the list. */
-static void wait_matching(struct ctx *c, int dev, bool blocking_only)
+static void wait_matching(struct ctx *c, bool blocking_only)
 {
 	struct op **list = NULL;
 	unsigned n = 0, cap = 0;
 
-	for (struct ctx *x = sim_ctxs; x; x = x->next) {
-		if (c ? x != c : dev >= 0 && x->dev != dev)
-			continue;
-		for (struct strm *s = x->streams; s; s = s->next) {
-			struct op *t = sim_tail(s);
+	for (struct strm *s = c->streams; s; s = s->next) {
+		struct op *t = sim_tail(s);
 
-			if (!t || (blocking_only && !s->blocking && !s->legacy))
-				continue;
-			if (n == cap) {
-				cap = cap ? cap * 2 : 64;
-				list = sim_grow(list, n * sizeof *list, cap * sizeof *list);
-				if (!list)
-					abort();
-			}
-			list[n++] = t;
+		if (!t || (blocking_only && !s->blocking && !s->legacy))
+			continue;
+		if (n == cap) {
+			cap = cap ? cap * 2 : 64;
+			list = sim_grow(list, n * sizeof *list, cap * sizeof *list);
+			if (!list)
+				abort();
 		}
+		list[n++] = t;
 	}
 	sim_wait_ops(list, n);
 	sim_free(list);
+	/* it may have been destroyed meanwhile */
 	for (struct ctx *x = sim_ctxs; x; x = x->next)
-		for (struct strm *s = x->streams; s; s = s->next)
-			if ((c ? x == c : dev < 0 || x->dev == dev) &&
-			    (!blocking_only || s->blocking || s->legacy))
+		for (struct strm *s = x == c ? x->streams : NULL; s; s = s->next)
+			if (!blocking_only || s->blocking || s->legacy)
 				advance(s->vend);
 }
 
@@ -1094,7 +1090,7 @@ void sim_wait_legacy(struct ctx *c)
 	if (sim_opt.documented)
 		sim_wait_op(sim_tail(c->legacy));
 	else
-		wait_matching(c, -1, true);
+		wait_matching(c, true);
 }
 
 /* What an operation submitted now would wait for. */
@@ -1104,7 +1100,7 @@ void sim_wait_before(struct strm *st)
 	unsigned n = 0;
 
 	if (st->legacy) {
-		wait_matching(st->ctx, -1, true);
+		wait_matching(st->ctx, true);
 		return;
 	}
 	if (sim_tail(st))
@@ -1116,12 +1112,7 @@ void sim_wait_before(struct strm *st)
 
 void sim_wait_ctx(struct ctx *c)
 {
-	wait_matching(c, -1, false);
-}
-
-void sim_wait_device(int dev)
-{
-	wait_matching(NULL, dev, false);
+	wait_matching(c, false);
 }
 
 void sim_query_pending(struct op *op)

@@ -191,7 +191,6 @@ void sim_wait_legacy(struct ctx *c);   /* legacy stream as the view has it */
 void sim_wait_before(struct strm *st); /* all that an operation submitted now would wait for */
 bool sim_written(uint64_t addr, uint64_t len); /* by an unfinished operation */
 void sim_wait_ctx(struct ctx *c);
-void sim_wait_device(int dev); /* -1: all */
 /* A query that found the operation unfinished: repeated ones give the device turns. */
 void sim_query_pending(struct op *op);
 struct op *sim_tail(struct strm *st);		 /* last unfinished operation or NULL */

@@ -788,6 +788,18 @@ TWIN(life, free_registered, "HOST-FREE-IN-USE:error:1")
 	call(w, free, A(HEAP), A(N));
 }
 
+/* A free waits for the context of the memory, not for others of its device. */
+TWIN(life, other_context, "FREE-IN-USE:error:1")
+{
+	context(w, 0xc1, 0, false);
+	stream(w, 0x400, NB);
+	context(w, 0xc0, 0, true);
+	kernel_reads(w, 0x400, DEV, N); /* of the other context */
+	if (fixed)
+		sync_stream(w, 0x400);
+	call(w, cuMemFree_v2, A(DEV));
+}
+
 TWIN(life, peer_device, "FREE-IN-USE:error:1")
 {
 	context(w, 0xc1, 1, true);
@@ -2128,14 +2140,27 @@ TWIN(structs, multi_device, "RACE-RAW:error:1")
 	rd(w, S2);
 }
 
-/* cuMemcpyPeer is serialised with all streams of the contexts, as observed. */
-TWIN(structs, peer, "RACE-WAW:warning:1")
+/* cuMemcpyPeer within one device is an operation of the legacy stream and no more ... */
+TWIN(structs, peer_near, "RACE-WAW:error:1")
 {
 	alloc(w, DEV + 0x10000, N);
 	wr(w, S1);
 	if (fixed)
 		sync_stream(w, S1);
 	call(w, cuMemcpyPeer, A(DEV), A(0xc0), A(DEV + 0x10000), A(0xc0), A(N));
+}
+
+/* ... and between two serialised with all streams of the contexts, by the runtime's reference. */
+TWIN(structs, peer, "RACE-RAW:warning:1")
+{
+	wr(w, S1);
+	if (fixed)
+		sync_stream(w, S1);
+	context(w, 0xc1, 1, true);
+	w->ctx = 0xc1;
+	alloc(w, DEV + 0x10000, N);
+	w->ctx = 0xc0;
+	call(w, cuMemcpyPeer, A(DEV + 0x10000), A(0xc1), A(DEV), A(0xc0), A(N));
 }
 
 /* --- untrusted records

@@ -32,18 +32,18 @@ Test(probe, a_row_is_its_weakest_call)
 		if (krt_probes[i].row != KRT_SEM_FREE_DEVICE)
 			continue;
 		m[i].measured = KRT_MEASURED_EDGE;
-		m[i].edge = n++ ? KRT_EDGE_DEVICE : KRT_EDGE_CONTEXT;
+		m[i].edge = n++ ? KRT_EDGE_CONTEXT : KRT_EDGE_BLOCKING;
 	}
 	cr_assert_gt(n, 1);
 	all = krt_probe_row(KRT_SEM_FREE_DEVICE, m);
-	cr_assert_eq(all.edge, KRT_EDGE_CONTEXT);
+	cr_assert_eq(all.edge, KRT_EDGE_BLOCKING);
 	cr_assert_eq(all.measured, KRT_MEASURED_EDGE);
 	/* one that was not measured says nothing */
 	for (unsigned i = 0; i < krt_nr_probes; i++)
-		if (krt_probes[i].row == KRT_SEM_FREE_DEVICE && m[i].edge == KRT_EDGE_CONTEXT)
+		if (krt_probes[i].row == KRT_SEM_FREE_DEVICE && m[i].edge == KRT_EDGE_BLOCKING)
 			m[i] = (struct krt_measured){.note = "why"};
 	all = krt_probe_row(KRT_SEM_FREE_DEVICE, m);
-	cr_assert_eq(all.edge, KRT_EDGE_DEVICE);
+	cr_assert_eq(all.edge, KRT_EDGE_CONTEXT);
 	cr_assert_str_eq(all.note, "why");
 	cr_assert_eq(krt_probe_row(KRT_SEM_GRAPHICS, m).measured, 0);
 	free(m);
@@ -61,8 +61,8 @@ Test(probe, verdicts)
 	struct krt_measured m = {0};
 
 	cr_assert_eq(krt_probe_judge(&krt_sem_table[KRT_SEM_ALLOC], &m), KRT_PROBE_UNKNOWN);
-	cr_assert_eq(judge(KRT_SEM_FREE_DEVICE, KRT_EDGE_DEVICE), KRT_PROBE_SAME);
-	cr_assert_eq(judge(KRT_SEM_FREE_DEVICE, KRT_EDGE_CONTEXT), KRT_PROBE_LESS);
+	cr_assert_eq(judge(KRT_SEM_FREE_DEVICE, KRT_EDGE_CONTEXT), KRT_PROBE_SAME);
+	cr_assert_eq(judge(KRT_SEM_FREE_DEVICE, KRT_EDGE_BLOCKING), KRT_PROBE_LESS);
 	cr_assert_eq(judge(KRT_SEM_FREE_DEVICE, KRT_EDGE_ALL), KRT_PROBE_MORE);
 	/* the source was not looked at: no claim of it is refuted */
 	cr_assert_eq(judge(KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE, KRT_EDGE_EARLIER), KRT_PROBE_SAME);
@@ -163,10 +163,10 @@ Test(semantics_file, mistakes)
 	refused("\nALLOC ", "\nALLOK ", "no such row");
 	refused("\nALLOC ", "\n#", "has no row ALLOC");
 	refused("\nALLOC ", "\nFREE_POOL ", "a second time");
-	refused("FREE_DEVICE edge=device", "FREE_DEVICE edge=devise", "no such edge");
-	refused("FREE_DEVICE edge=device", "FREE_DEVICE edge=device+", "no such edge");
-	refused("FREE_DEVICE edge=device", "FREE_DEVICE", "wants edge=");
-	refused("FREE_DEVICE edge=device", "FREE_DEVICE colour=red", "wants edge=");
+	refused("FREE_DEVICE edge=context", "FREE_DEVICE edge=contest", "no such edge");
+	refused("FREE_DEVICE edge=context", "FREE_DEVICE edge=context+", "no such edge");
+	refused("FREE_DEVICE edge=context", "FREE_DEVICE", "wants edge=");
+	refused("FREE_DEVICE edge=context", "FREE_DEVICE colour=red", "wants edge=");
 	refused("CTX_SYNC edge=context", "CTX_SYNC edge=stream", "less than what is documented");
 	refused("CTX_RECORD edge=none order=context", "CTX_RECORD edge=none order=fifo", "documented");
 	refused("CTX_RECORD edge=none order=context", "CTX_RECORD edge=none order=x", "no such order");

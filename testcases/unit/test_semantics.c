@@ -73,15 +73,15 @@ Test(semantics, measured)
 {
 	static const struct { enum krt_sem_id id; unsigned doc, obs; } row[] = {
 		{ KRT_SEM_ALLOC, KRT_EDGE_NONE, KRT_EDGE_NONE },
-		{ KRT_SEM_FREE_DEVICE, KRT_EDGE_NONE, KRT_EDGE_DEVICE },
-		{ KRT_SEM_FREE_MANAGED, KRT_EDGE_NONE, KRT_EDGE_DEVICE },
+		{ KRT_SEM_FREE_DEVICE, KRT_EDGE_NONE, KRT_EDGE_CONTEXT },
+		{ KRT_SEM_FREE_MANAGED, KRT_EDGE_NONE, KRT_EDGE_CONTEXT },
 		{ KRT_SEM_FREE_POOL, KRT_EDGE_NONE, KRT_EDGE_NONE },
 		{ KRT_SEM_ALLOC_ASYNC, KRT_EDGE_NONE, KRT_EDGE_NONE },
 		{ KRT_SEM_FREE_ASYNC, KRT_EDGE_NONE, KRT_EDGE_NONE },
-		{ KRT_SEM_HOST_FREE, KRT_EDGE_NONE, KRT_EDGE_DEVICE },
-		{ KRT_SEM_HOST_UNREGISTER, KRT_EDGE_NONE, KRT_EDGE_DEVICE },
+		{ KRT_SEM_HOST_FREE, KRT_EDGE_NONE, KRT_EDGE_CONTEXT },
+		{ KRT_SEM_HOST_UNREGISTER, KRT_EDGE_NONE, KRT_EDGE_CONTEXT },
 		{ KRT_SEM_VMM_UNMAP, KRT_EDGE_NONE, KRT_EDGE_NONE },
-		{ KRT_SEM_MODULE_LOAD, KRT_EDGE_NONE, KRT_EDGE_DEVICE },
+		{ KRT_SEM_MODULE_LOAD, KRT_EDGE_NONE, KRT_EDGE_CONTEXT },
 		{ KRT_SEM_OBJECT, KRT_EDGE_NONE, KRT_EDGE_NONE },
 		{ KRT_SEM_COPY_PINNED_TO_DEVICE, KRT_EDGE_OP, KRT_EDGE_OP },
 		{ KRT_SEM_COPY_DEVICE_TO_HOST, KRT_EDGE_OP, KRT_EDGE_OP },
@@ -91,8 +91,11 @@ Test(semantics, measured)
 		{ KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE_SMALL, KRT_EDGE_SRC, KRT_EDGE_SRC },
 		{ KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE, KRT_EDGE_SRC, KRT_EDGE_SRC | KRT_EDGE_EARLIER },
 		{ KRT_SEM_ASYNC_DEVICE_TO_PAGEABLE, KRT_EDGE_NONE, KRT_EDGE_OP },
-		/* not measured, but what scenarios rest on */
 		{ KRT_SEM_COPY_PAGEABLE_TO_DEVICE, KRT_EDGE_SRC | KRT_EDGE_EARLIER, KRT_EDGE_OP },
+		{ KRT_SEM_COPY_PAGEABLE_TO_MANAGED, KRT_EDGE_SRC | KRT_EDGE_EARLIER, KRT_EDGE_OP },
+		{ KRT_SEM_ARRAY_DESTROY, KRT_EDGE_NONE, KRT_EDGE_CONTEXT },
+		{ KRT_SEM_MODULE_UNLOAD, KRT_EDGE_NONE, KRT_EDGE_CONTEXT },
+		{ KRT_SEM_LIBRARY_UNLOAD, KRT_EDGE_NONE, KRT_EDGE_CONTEXT },
 		{ KRT_SEM_STREAM_SYNC, KRT_EDGE_STREAM, KRT_EDGE_STREAM },
 		{ KRT_SEM_EVENT_ELAPSED, KRT_EDGE_NONE, KRT_EDGE_EVENT },
 		{ KRT_SEM_CTX_SYNC, KRT_EDGE_CONTEXT, KRT_EDGE_CONTEXT },
@@ -111,6 +114,7 @@ Test(semantics, measured)
 	}
 	cr_assert_eq(krt_semantics(krt_sem_table, KRT_SEM_COPY_PEER)->order[DOC], KRT_ORDER_FIFO);
 	cr_assert_eq(krt_semantics(krt_sem_table, KRT_SEM_COPY_PEER)->order[OBS], KRT_ORDER_CONTEXTS);
+	cr_assert_eq(krt_semantics(krt_sem_table, KRT_SEM_COPY_PEER_NEAR)->order[OBS], KRT_ORDER_FIFO);
 }
 
 Test(semantics, edges_imply)
@@ -122,7 +126,7 @@ Test(semantics, edges_imply)
 	cr_assert(!KRT_EDGE_HAS(KRT_EDGE_SRC | KRT_EDGE_EARLIER, KRT_EDGE_OP));
 	cr_assert(!KRT_EDGE_HAS(KRT_EDGE_DEVICE, KRT_EDGE_EVENT));
 	cr_assert(KRT_EDGE_HAS(KRT_EDGE_ALL, KRT_EDGE_DEVICE));
-	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_FREE_DEVICE, KRT_EDGE_DEVICE), KRT_IN_OBS);
+	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_FREE_DEVICE, KRT_EDGE_CONTEXT), KRT_IN_OBS);
 	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_COPY_DEVICE_TO_HOST, KRT_EDGE_OP), KRT_IN_BOTH);
 	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_LAUNCH, KRT_EDGE_OP), 0);
 	cr_assert_eq(krt_sem_views(krt_sem_table, KRT_SEM_COPY_PAGEABLE_TO_DEVICE, KRT_EDGE_OP), KRT_IN_OBS);
@@ -135,8 +139,9 @@ Test(semantics, every_pair_of_memory_has_a_row)
 		for (unsigned d = 0; d < KRT_NR_SEM_MEMS; d++) {
 			bool host = s <= KRT_SEM_MEM_PINNED && d <= KRT_SEM_MEM_PINNED;
 
-			for (unsigned how = 0; how < 8; how++) {
-				bool async = how & 1, peer = how & 2, memops = how & 4;
+			for (unsigned how = 0; how < 16; how++) {
+				bool async = how & 1, memops = how & 4;
+				enum krt_sem_peer peer = how & 2 ? KRT_SEM_PEER + (how >> 3 & 1) : KRT_SEM_NO_PEER;
 				enum krt_sem_id id =
 					krt_sem_copy(async, peer, d, s, 1 << 20, memops);
 
@@ -154,16 +159,20 @@ Test(semantics, every_pair_of_memory_has_a_row)
 		}
 	}
 	cr_assert_eq(
-		krt_sem_copy(true, false, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 65536, false),
+		krt_sem_copy(true, KRT_SEM_NO_PEER, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 65536, false),
 		KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE_SMALL);
 	cr_assert_eq(
-		krt_sem_copy(true, false, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 65537, false),
+		krt_sem_copy(true, KRT_SEM_NO_PEER, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 65537, false),
 		KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE);
-	cr_assert_eq(krt_sem_copy(false, true, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_DEVICE, 1, false),
+	cr_assert_eq(krt_sem_copy(false, KRT_SEM_PEER, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_DEVICE, 1, false),
 		     KRT_SEM_COPY_PEER);
-	cr_assert_eq(krt_sem_copy(false, true, KRT_SEM_MEM_PINNED, KRT_SEM_MEM_DEVICE, 1, false),
+	cr_assert_eq(krt_sem_copy(false, KRT_SEM_PEER, KRT_SEM_MEM_PINNED, KRT_SEM_MEM_DEVICE, 1, false),
 		     KRT_SEM_COPY_PEER_HOST);
-	cr_assert_eq(krt_sem_copy(false, false, KRT_NR_SEM_MEMS, KRT_SEM_MEM_DEVICE, 1, false),
+	cr_assert_eq(krt_sem_copy(false, KRT_SEM_PEER_NEAR, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_DEVICE, 1, false),
+		     KRT_SEM_COPY_PEER_NEAR);
+	cr_assert_eq(krt_sem_copy(false, KRT_SEM_PEER_NEAR, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PINNED, 1, false),
+		     KRT_SEM_COPY_PEER_NEAR_HOST);
+	cr_assert_eq(krt_sem_copy(false, KRT_SEM_NO_PEER, KRT_NR_SEM_MEMS, KRT_SEM_MEM_DEVICE, 1, false),
 		     KRT_SEM_NONE);
 	for (unsigned d = 0; d < KRT_NR_SEM_MEMS; d++) {
 		cr_assert_neq(krt_sem_set(false, d, false), KRT_SEM_NONE);
