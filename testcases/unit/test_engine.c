@@ -1639,8 +1639,8 @@ Test(hostfn, later_work_waits_for_it)
 	expect(&w, "");
 }
 
-/* All later work of the device waits for a peer copy, as was seen: that nobody promises. */
-Test(hostfn, later_work_was_seen_to_wait_for_it)
+/* All later work waits for a copy between devices, by the runtime's reference: the driver's says no such thing. */
+Test(hostfn, later_work_is_told_to_wait_for_it)
 {
 	for (int peer = 0; peer < 2; peer++) {
 		struct world w;
@@ -1649,12 +1649,15 @@ Test(hostfn, later_work_was_seen_to_wait_for_it)
 		open3(&w);
 		stream(&w, 0x109, 0);
 		alloc_pinned(&w, PIN, N);
+		context(&w, 0xc1, 1, true);
 		alloc(&w, DEV + 0x10000, N);
+		context(&w, 0xc0, 0, true);
+		alloc(&w, DEV + 0x20000, N);
 		token = w.ticket;
 		call(&w, cuLaunchHostFunc, A(0x109), A(1), A(2));
 		if (peer)
-			call(&w, cuMemcpyPeer, A(DEV + 0x10000), A(0xc0), A(DEV + 0x10000 + 512),
-			     A(0xc0), A(256));
+			call(&w, cuMemcpyPeer, A(DEV + 0x20000), A(0xc0), A(DEV + 0x10000), A(0xc1),
+			     A(256));
 		h2d(&w, DEV, PIN, N, S1);
 		thread(&w, 2, 2);
 		call(&w, hostfn_enter, A(token));
