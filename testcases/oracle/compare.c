@@ -99,7 +99,7 @@ static bool complain(struct trial *t, const char *who, int rule, int cur, int pr
 /* A finding must be true. */
 static bool is_true(struct trial *t, const struct program *p, const struct told *x)
 {
-	cells_t cells[VIEWS] = {0};
+	cells_t cells[VIEWS] = {0}, need = 0;
 	bool in_view[VIEWS] = {0};
 
 	for (unsigned i = 0; i < t->verdict.n; i++) {
@@ -108,6 +108,7 @@ static bool is_true(struct trial *t, const struct program *p, const struct told 
 		if (q->cur != x->cur || q->prev != x->prev || q->buffer != x->buffer ||
 		    !same_rule(p, q->rule, x->rule, q->cur, q->prev))
 			continue;
+		need |= q->need[OBS];
 		for (int v = 0; v < VIEWS; v++) {
 			cells[v] |= q->cells[v];
 			in_view[v] |= q->in_view[v];
@@ -115,6 +116,9 @@ static bool is_true(struct trial *t, const struct program *p, const struct told 
 	}
 	if (!in_view[DOC])
 		return complain(t, "engine alone", x->rule, x->cur, x->prev, "");
+	/* of a former owner's writes one may hide the other where the view is stronger */
+	if (x->rule == KRT_RULE_REUSE_RACE && !need && !x->in_view[OBS])
+		in_view[OBS] = false;
 	if (in_view[OBS] != x->in_view[OBS])
 		return complain(t, "engine", x->rule, x->cur, x->prev, "in the wrong view");
 	if (x->ends & ~cells[DOC])
