@@ -157,14 +157,16 @@ static bool later_use_told(const struct trial *t, const struct program *p, const
 {
 	for (unsigned i = 0; i < t->n; i++)
 		if (t->told[i].rule == q->rule && t->told[i].cur == q->cur &&
-		    t->told[i].prev == q->prev && t->told[i].buffer == q->buffer &&
-		    t->told[i].in_view[v])
+		    t->told[i].buffer == q->buffer && t->told[i].in_view[v] &&
+		    (t->told[i].prev == q->prev ||
+		     (same_stream(&p->op[t->told[i].prev], &p->op[q->prev]) &&
+		      program_later(p, q->prev, t->told[i].prev))))
 			return true;
 	for (unsigned i = 0; i < t->verdict.n; i++) {
 		const struct pair *k = &t->verdict.pair[i];
 
 		if (k->rule == q->rule && k->cur == q->cur && k->buffer == q->buffer &&
-		    program_later(p, q->prev, k->prev) &&
+		    k->prev > q->prev &&
 		    (same_stream(&p->op[k->prev], &p->op[q->prev]) ||
 		     same_exec(p, q->prev, k->prev)) &&
 		    later_use_told(t, p, k, v))
