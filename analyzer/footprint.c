@@ -816,7 +816,7 @@ static struct hit conflict(struct krt_engine *e, const struct krt_fgroup *g, str
 		if (!last || hit_confidence(g, list, last, how, op, p) != c)
 			last = s;
 		end = lower(p->hi, last->end);
-		if (c > h.confidence)
+		if (c > h.confidence || (unallocated(g->id) && higher(p->lo, s->from) < h.from))
 			h = (struct hit){.confidence = c,
 					 .list = list,
 					 .seg = s,
@@ -874,7 +874,8 @@ static uint16_t side_of_touch(const struct krt_graph_touch *t)
 
 static bool same_part(const struct krt_pending *a, const struct krt_pending *b)
 {
-	return a->space == b->space && (!unallocated(a->space) || (a->node == b->node && a->side == b->side));
+	return a->space == b->space &&
+	       (!unallocated(a->space) || (a->node == b->node && a->side == b->side));
 }
 
 /* The newest of each call site and stream is kept: what came before it is ordered before it. */
@@ -1047,9 +1048,9 @@ static struct krt_pattern bytes_of(const struct krt_graph_touch *t, uint64_t fro
 }
 
 /* Of a pair in memory without an allocation: which node it is of. */
-static uint16_t item_of(uint32_t node)
+static uint16_t item_of(uint32_t node, unsigned list)
 {
-	return (uint16_t)(1 + node % UINT16_MAX);
+	return (uint16_t)(1 + (2ull * node + (kind_of(list) != KRT_ACC_READ)) % UINT16_MAX);
 }
 
 static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
@@ -1073,7 +1074,7 @@ static void meet_flight(struct krt_engine *e, const struct krt_graph_touch *t,
 			     .prev_node = h->seg->node};
 
 	if (unallocated(g->id))
-		p.prev_item = item_of(h->seg->node);
+		p.prev_item = item_of(h->seg->node, h->list);
 	p.from = krt_mem_addr(t->mem, h->from);
 	p.end = krt_mem_addr(t->mem, h->end);
 	krt_pair_add(e, &p);
@@ -1301,7 +1302,7 @@ void krt_graph_meet_host(struct krt_engine *e, struct krt_op_info *op, struct kr
 				p.from = krt_mem_addr(mem, higher(from, s->from));
 				p.end = krt_mem_addr(mem, lower(end, s->end));
 				p.prev_node = s->node;
-				p.prev_item = item_of(s->node);
+				p.prev_item = item_of(s->node, list);
 				krt_pair_add(e, &p);
 			}
 		}
@@ -1536,6 +1537,11 @@ static bool segs_meet(const struct krt_fseg *x, const struct krt_fseg *y)
 
 #define PARTS_MAX 64 /* of one space without allocations */
 
+static bool same_side(const struct krt_fmeet_part *a, const struct krt_fmeet_part *b, unsigned i)
+{
+	return item_of(a->node[i], a->list[i]) == item_of(b->node[i], b->list[i]);
+}
+
 /* The part of a meeting that two segments belong to; those of a space begin at first. */
 static struct krt_fmeet_part *part_of(struct krt_engine *e, struct krt_fmeet *m, uint32_t first,
 				      const struct krt_fmeet_part *new)
@@ -1543,8 +1549,7 @@ static struct krt_fmeet_part *part_of(struct krt_engine *e, struct krt_fmeet *m,
 	bool one = !unallocated(new->space);
 
 	for (uint32_t i = first; i < m->n; i++)
-		if (one || (m->part[i].node[0] == new->node[0] &&
-			    m->part[i].node[1] == new->node[1]))
+		if (one || (same_side(&m->part[i], new, 0) && same_side(&m->part[i], new, 1)))
 			return &m->part[i];
 	if (m->n - first >= PARTS_MAX ||
 	    !krt_heap_grow(&e->heap, &m->part, &m->cap, m->n, sizeof(*m->part)))
@@ -1695,8 +1700,8 @@ static void flights_meet(struct krt_engine *e, struct krt_footprint *f, struct k
 	p.prev_fp = f;
 	p.prev_node = m->node[!me];
 	if (unallocated(m->space)) {
-		p.cur_item = item_of(p.cur_node);
-		p.prev_item = item_of(p.prev_node);
+		p.cur_item = item_of(p.cur_node, m->list[me]);
+		p.prev_item = item_of(p.prev_node, m->list[!me]);
 	}
 	krt_pair_add(e, &p);
 }
@@ -1760,7 +1765,7 @@ static uint64_t meet_logged(struct krt_engine *e, struct krt_exec *x, struct krt
 	p.cur_fp = x->fp;
 	p.cur_node = h.seg->node;
 	if (unallocated(g->id))
-		p.cur_item = item_of(p.cur_node);
+		p.cur_item = item_of(p.cur_node, h.list);
 	krt_pair_add(e, &p);
 	return unallocated(g->id) ? h.end : k->end;
 }
@@ -1815,7 +1820,7 @@ void krt_footprint_judge(struct krt_engine *e, struct krt_exec *x, struct krt_op
 		p.cur_fp = x->fp;
 		p.cur_node = k->node;
 		if (unallocated(k->space))
-			p.cur_item = item_of(k->node);
+			p.cur_item = item_of(k->node, k->list);
 		krt_pair_add(e, &p);
 	}
 	/* judged once: the next launch comes after this one */

@@ -2563,6 +2563,14 @@ Test(judged, pieces_of_the_heap)
 	instantiate(&w, X1, G1, two_down(G1));
 	graph_launch(&w, X1, S1);
 	cr_assert_eq(pieces_of(&w, 64), 2);
+	open2(&w); /* both sides of one node, the source behind the destination */
+	alloc(&w, BIG, 0x200000);
+	graph_open(&b, G1);
+	copy_on_host(&b, HEAP + 64, HEAP + 4096, 64);
+	instantiate(&w, X1, G1, &b);
+	graph_launch(&w, X1, S1);
+	d2h(&w, HEAP, BIG, 0x200000, S2);
+	cr_assert_eq(pieces_of(&w, 64), 2);
 	open2(&w); /* the CPU */
 	instantiate(&w, X1, G1, two_down(G1));
 	graph_launch(&w, X1, S1);
