@@ -256,7 +256,7 @@ static bool may_hold(const struct telling *t, const char *p)
 
 		memcpy(&a, p + i * 8ull, sizeof a);
 		memcpy(&b, p + i * 8ull + sizeof a, sizeof b);
-		a = __builtin_shuffle(a, b, (words){ UPPER, 2 + UPPER, 4 + UPPER, 6 + UPPER });
+		a = __builtin_shufflevector(a, b, UPPER, 2 + UPPER, 4 + UPPER, 6 + UPPER);
 		beyond &= (signed_words)(a - low) > (signed_words)most;
 	}
 	all = (pair)beyond;
