@@ -923,7 +923,8 @@ static bool meet_range(struct krt_engine *e, const struct krt_reuse *r, struct k
 	u.pairs = 0;
 	krt_ranges_each(past, from, end, meet_past, &u);
 	meet_done(&u);
-	if (r->kind == KRT_ACC_WRITE && r->sure == KRT_SURE_ALL && !r->pattern)
+	/* the CPU, in a host function, may come before what its stream holds already */
+	if (r->stream && r->kind == KRT_ACC_WRITE && r->sure == KRT_SURE_ALL && !r->pattern)
 		krt_ranges_clear(&e->heap, past, from, end);
 	else if (u.found)
 		krt_ranges_prune(&e->heap, past, from, end, was_told, &u);
