@@ -368,9 +368,12 @@ static void check_access(void *user, const struct krt_kernels_access *a)
 void fuzz_kernels_file(const unsigned char *p, size_t n)
 {
 	static const char *const kernels[] = {
-		"f", "g h", "_Z5applyIfLi0EEvPKT_PS0_i",
-		"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_"
-		"addIfEESt5arrayIPcLm3EEEEviT0_T1_"};
+		"f",
+		"g h",
+		"_Z5applyIfLi0EEvPKT_PS0_i",
+		("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_"
+		 "addIfEESt5arrayIPcLm3EEEEviT0_T1_"),
+	};
 	char err[256] = "";
 	struct krt_kernels_file *f =
 		krt_kernels_parse("fuzz", (const char *)p, n, err, sizeof(err));

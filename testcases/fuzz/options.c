@@ -66,8 +66,7 @@ void fuzz_options_seeds(void)
 	static const char *const text[] = {
 		"exitcode=66:suppressions=krtsan.supp:log_path=stderr",
 		"report='json:r.json':report=\"sarif:r.sarif\",fail-on=warning bound=2G",
-		"stacks=leaf:depth=12:times=off:on_full=drop:images=0:help=1:strip_path_prefix=/"
-		"src",
+		"stacks=leaf:times=off:on_full=drop:images=0:help=1:log_file=/x",
 	};
 
 	for (unsigned i = 0; i < 3; i++)
@@ -131,8 +130,7 @@ void fuzz_command_seeds(void)
 	static const char *const text[] = {
 		"exitcode=3\n--report=json:r.json\n--fail-on\nwarning\n-o\nrun.krt\n--\n./app\n-x",
 		"\n--help",
-		"\nword\n--print-suppressions\n--file=a\n--file\nb\n--torch\nword\n--bare\n--help="
-		"roff\n--nosuch",
+		"\nword\n--file=a\n--file\nb\n--torch\nword\n--bare\n--help=roff\n--nosuch",
 	};
 
 	for (unsigned i = 0; i < 3; i++)
