@@ -14,7 +14,7 @@ for p; do
 	# what a program of hazards ends with is its own affair
 	"$O/krtsan" record --sim --stacks=leaf --pystacks=off -o "$tmp/traces/${p##*/}" -- "$O/testcases/$p" \
 		>/dev/null 2>&1 </dev/null || :
-	[ -n "$(find "$tmp/traces/${p##*/}" -name '*.proc')" ] || { echo "seeds.sh: $p: no trace" >&2; exit 1; }
+	[ -n "$(find "$tmp/traces/${p##*/}" -type f -name '[1-9]*')" ] || { echo "seeds.sh: $p: no trace" >&2; exit 1; }
 done
 for t in $("$O/fuzz/fuzz" --list); do
 	FUZZ_TRACES=$tmp/traces "$O/fuzz/fuzz" --target="$t" --seeds="$tmp/seeds/$t"
