@@ -159,6 +159,8 @@ UNIT_EXTRA_modules := $(UNWIND_OBJ) $(O)/unwind/stub.o $(UNWIND_PLUGS)
 UNIT_CFLAGS_modules := -D_GNU_SOURCE -Itestcases/unwind -DPLUGIN_DIR='"$(abspath $(O))/unwind"'
 UNIT_EXTRA_clock := $(O)/interposer/clock.c.o
 UNIT_CFLAGS_clock := -D_GNU_SOURCE
+UNIT_EXTRA_pointers := $(O)/interposer/pointers.c.o
+UNIT_CFLAGS_pointers := -D_GNU_SOURCE
 # --- end of unwinder, module map, heap hooks -------------------------------------
 
 # --- PTX interpreter of the simulated driver, and its front end -------------------
