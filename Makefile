@@ -4,7 +4,7 @@ O      ?= build
 V      ?= 0
 CC     ?= gcc
 CSTD    = -std=gnu11
-WARN    = -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Wno-gnu-variable-sized-type-not-at-end
+WARN    = -Wall -Wextra -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wno-missing-field-initializers -Wno-gnu-variable-sized-type-not-at-end -Wno-format-zero-length
 OPT    ?= -O2 -g
 CFLAGS_ALL = $(CSTD) $(WARN) $(OPT) $(WERROR) -Iinterposer -Iinterposer/include -Ianalyzer -Irules -Ireports
 WERROR ?= -Werror
