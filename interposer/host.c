@@ -3,6 +3,8 @@
 #include "host.h"
 #include "lane.h"
 
+#include <pthread.h>
+
 _Atomic uint32_t krt_host_mode = KRT_HOST_api;
 
 static struct krt_ownlock lock;
@@ -23,8 +25,33 @@ void krt_host_account(enum krt_host_account which, uint64_t bytes)
 		__atomic_fetch_add(&krt_proc->host[which], bytes, __ATOMIC_RELAXED);
 }
 
+/*
+ * A child has the pages as they are, and only the books to tell it which of them we
+ * closed: the books are whole when it begins, and nobody that it lacks holds them.
+ */
+static bool forking; /* under the lock, by whoever forks */
+
+static void fork_begins(void)
+{
+	if (!krt_host_lock())
+		return;
+	forking = true;
+	krt_signals_fork(true);
+}
+
+static void fork_ends(void)
+{
+	if (atomic_load(&lock.owner) != (uintptr_t)&krt_tls || !forking)
+		return;
+	krt_signals_fork(false);
+	forking = false;
+	krt_host_unlock();
+}
+
 bool krt_host_open(void)
 {
+	static bool armed;
+
 	uint32_t mode = (uint32_t)krt_opt.host;
 
 	if (mode == KRT_HOST_api)
@@ -35,6 +62,8 @@ bool krt_host_open(void)
 	}
 	if (mode == KRT_HOST_guard && !krt_signals_open())
 		return false; /* the report tells the mode in force */
+	if (!armed)
+		armed = !pthread_atfork(fork_begins, fork_ends, fork_ends);
 	krt_proc->host_mode = mode;
 	atomic_store(&krt_host_mode, mode);
 	return true;

@@ -143,6 +143,7 @@ void krt_host_given(unsigned api, uint64_t addr, uint64_t len, bool write);
 
 /* ---- signals.c ---- */
 bool krt_signals_open(void);
+void krt_signals_fork(bool begins); /* around a fork: its books, like krt_host_lock's */
 void krt_signals_check(void); /* before pages are protected */
 
 /* The calling thread blocks neither of the two signals from here on; *was: its mask before. */

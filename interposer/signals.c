@@ -108,6 +108,16 @@ static void write_own(int i, const struct sigaction *act)
 	atomic_fetch_add_explicit(&own[i].seq, 1, memory_order_release);
 }
 
+void krt_signals_fork(bool begins)
+{
+	static bool held;
+
+	if (begins)
+		held = krt_ownlock_take(&lock, &krt_tls);
+	else if (held)
+		krt_ownlock_drop(&lock);
+}
+
 static bool is_default(const struct sigaction *act)
 {
 	return !(act->sa_flags & SA_SIGINFO) && act->sa_handler == SIG_DFL;
