@@ -820,6 +820,10 @@ $(O)/bench/offline: testcases/bench/bench_offline.c testcases/unit/rec_build.h t
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -Itestcases/unit $(LDFLAGS) -MMD -MP -o $@ $< $(O)/libkrtcore.a $(IMAGE_LIBS) -l:libstdc++.a
+TESTS += growth
+.PHONY: growth
+growth: $(O)/bench/offline
+	$(Q)testcases/bench/growth.sh $(O)
 bench-offline: $(O)/bench/offline
 	$(Q)$< - testcases/launches/pytorch-2.11-training.txt
 # --- end of the rate of the analysis --------------------------------------------

@@ -689,6 +689,6 @@ int main(int argc, char **argv)
 	if (!strcmp(what, "steps") && argc == 4)
 		for (unsigned i = 0; i < sizeof(growths) / sizeof(*growths); i++)
 			if (!strcmp(growths[i].name, argv[2]))
-				cost(&growths[i], n, 500);
+				cost(&growths[i], n, 2500);
 	return 0;
 }
