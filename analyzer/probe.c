@@ -190,10 +190,11 @@ struct krt_measured krt_probe_row(enum krt_sem_id row, const struct krt_measured
 	return all;
 }
 
-/* The bits of an edge that were looked at. */
-static unsigned edge_bits(const struct krt_measured *m)
+/* The bits of an edge that were looked at; a call without a source reads none. */
+static unsigned edge_bits(const struct krt_sem *row, const struct krt_measured *m)
 {
-	bool source = m->measured & KRT_MEASURED_SRC || KRT_EDGE_HAS(m->edge, KRT_EDGE_OP);
+	bool source = m->measured & KRT_MEASURED_SRC || KRT_EDGE_HAS(m->edge, KRT_EDGE_OP) ||
+		      row->read[KRT_VIEW_DOC] == KRT_READ_NEVER;
 
 	return source ? ~0u : ~(unsigned)KRT_EDGE_SRC;
 }
@@ -206,8 +207,8 @@ enum krt_probe_verdict krt_probe_judge(const struct krt_sem *table, const struct
 	if (!(m->measured & (KRT_MEASURED_EDGE | KRT_MEASURED_READ | KRT_MEASURED_ORDER)))
 		return KRT_PROBE_UNKNOWN;
 	if (m->measured & KRT_MEASURED_EDGE) {
-		less |= table->edge[obs] & ~m->edge & edge_bits(m);
-		more |= m->edge & ~table->edge[obs] & edge_bits(m);
+		less |= table->edge[obs] & ~m->edge & edge_bits(table, m);
+		more |= m->edge & ~table->edge[obs] & edge_bits(table, m);
 	}
 	if (m->measured & KRT_MEASURED_READ) {
 		less |= krt_sem_read_rank(table->read[obs]) > krt_sem_read_rank(m->read);
@@ -225,7 +226,7 @@ void krt_probe_take(struct krt_sem *row, const struct krt_measured *m)
 	const unsigned obs = KRT_VIEW_OBS, doc = KRT_VIEW_DOC;
 
 	if (m->measured & KRT_MEASURED_EDGE)
-		row->edge[obs] = (m->edge & edge_bits(m)) | (row->edge[obs] & ~edge_bits(m)) |
+		row->edge[obs] = (m->edge & edge_bits(row, m)) | (row->edge[obs] & ~edge_bits(row, m)) |
 				 row->edge[doc];
 	if (m->measured & KRT_MEASURED_READ)
 		row->read[obs] = krt_sem_read_rank(m->read) > krt_sem_read_rank(row->read[doc]) ?

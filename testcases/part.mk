@@ -625,6 +625,11 @@ TESTS += progress
 progress: $(O)/krtsan $(O)/libkrtsan.so $(O)/testcases/tree
 	$(Q)python3 testcases/cli/progress.py $(O)
 
+# What a driver does against the table, the simulated one in both views; the table of counted calls.
+TESTS += probe
+.PHONY: probe
+probe: $(O)/krtsan $(O)/sim/libcuda.so
+	$(Q)testcases/cli/probe.sh $(O)
 # Installation: layouts, man pages, the Debian package; and the completion.
 TESTS += completion installation
 DEPS += bash pkg-config man-db mandoc dpkg-dev lintian binutils

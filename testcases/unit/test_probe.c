@@ -64,6 +64,14 @@ Test(probe, verdicts)
 	cr_assert_eq(judge(KRT_SEM_FREE_DEVICE, KRT_EDGE_CONTEXT), KRT_PROBE_SAME);
 	cr_assert_eq(judge(KRT_SEM_FREE_DEVICE, KRT_EDGE_BLOCKING), KRT_PROBE_LESS);
 	cr_assert_eq(judge(KRT_SEM_FREE_DEVICE, KRT_EDGE_ALL), KRT_PROBE_MORE);
+	/* what has no source cannot have read it: nothing of the table's edge is left */
+	{
+		struct krt_measured none = {.measured = KRT_MEASURED_EDGE};
+		struct krt_sem row = krt_sem_table[KRT_SEM_FREE_DEVICE];
+
+		krt_probe_take(&row, &none);
+		cr_assert_eq(row.edge[OBS], KRT_EDGE_NONE);
+	}
 	/* the source was not looked at: no claim of it is refuted */
 	cr_assert_eq(judge(KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE, KRT_EDGE_EARLIER), KRT_PROBE_SAME);
 	m = (struct krt_measured){.measured = KRT_MEASURED_EDGE | KRT_MEASURED_SRC,
