@@ -5,7 +5,7 @@
 # planted races (static cudart, shared cudart, libcuda linked directly), every
 # test program, a PyTorch training loop, and the cost of it all.
 #
-#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [libraries] [bench] [fix]
+#   testcases/gpu/run.sh [smoke] [race] [programs] [ptx] [peers] [unload] [queries] [answers] [images] [nvtx] [torch] [timing] [kernels] [libraries] [bench] [fix] [probe] [coverage]
 #
 # Needs build/ (make), nvcc for `race`, PyTorch for `torch` and for some rows of `bench`.
 # Logs go to $OUT (default: a temporary folder).
@@ -15,7 +15,7 @@ B=$PWD/build
 OUT=${OUT:-$(mktemp -d)}
 LIB=$B/libkrtsan.so
 K=$B/krtsan
-what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels libraries bench fix}
+what=${*:-smoke race programs ptx peers unload queries answers images nvtx torch timing kernels libraries bench fix probe coverage}
 fails=0
 row() { printf '%-34s %-10s %s\n' "$1" "$2" "$3"; }
 verdict() { # json file -> verdict and findings
@@ -169,6 +169,19 @@ libraries)
 bench)
 	testcases/gpu/bench
 	want $? 0 "cost" ""
+	;;
+probe)
+	# the table of what calls order against this driver; exit 66: it claims what is not given
+	timeout 400 "$K" doctor --probe --write="$OUT/probe.semantics" >"$OUT/probe.txt" 2>&1
+	code=$?
+	cat "$OUT/probe.txt"
+	want $code 0 "semantics as the table has them" ""
+	;;
+coverage)
+	OUT=$OUT testcases/gpu/coverage.sh >"$OUT/coverage.txt" 2>&1
+	code=$?
+	grep -E 'by CUPTI|names,|MISSING|FAIL' "$OUT/coverage.txt"
+	want $code 0 "driver calls as CUPTI counts them" ""
 	;;
 fix)
 	OUT=$OUT testcases/gpu/fix.sh
