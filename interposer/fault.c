@@ -102,7 +102,7 @@ bool krt_fault(int sig, void *siginfo, void *ucontext)
 		return false;
 	if (!krt_host_lock()) { /* a handler that interrupted one of us: without a look into the books */
 		krt_host_account(KRT_ACCOUNT_KEPT, PAGE);
-		return !syscall(SYS_mprotect, page, PAGE, PROT_READ | PROT_WRITE);
+		return !syscall(SYS_mprotect, page, PAGE, write ? PROT_READ | PROT_WRITE : PROT_READ);
 	}
 	guarded = krt_guard_closed(page, page + PAGE, write, &end);
 	if (guarded) {

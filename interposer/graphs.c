@@ -208,10 +208,11 @@ static void capture_blob(struct krt_call *c, const struct krt_capture_rec *r)
 static _Atomic bool stack_nodes; /* some node names memory on a stack */
 
 /*
- * The mapping that holds sp, and whether it is the main thread's stack, from
+ * The mapping that holds sp, whether it is the main thread's stack and may be written, from
  * /proc/self/maps.  buf: of size bytes.
  */
-static bool find_mapping(char *buf, size_t size, uint64_t sp, uint64_t *low, uint64_t *high, bool *main_stack)
+static bool find_mapping(char *buf, size_t size, uint64_t sp, uint64_t *low, uint64_t *high, bool *main_stack,
+			 bool *writable)
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 	size_t have = 0;
@@ -237,6 +238,7 @@ static bool find_mapping(char *buf, size_t size, uint64_t sp, uint64_t *low, uin
 
 				*low = v[0];
 				*high = v[1];
+				*writable = p[1] == 'w';
 				*main_stack = (size_t)(end - line) > sizeof name &&
 					      !memcmp(end - (sizeof name - 1), name, sizeof name - 1);
 				found = true;
@@ -261,7 +263,7 @@ bool krt_on_own_stack(struct krt_thread *t, uint64_t sp)
 {
 	uint64_t low = 0, high = 0, descriptor = (uintptr_t)__builtin_thread_pointer();
 	const size_t size = 16384;
-	bool main_stack = false;
+	bool main_stack = false, writable;
 	char *buf;
 
 	if (t->stack_low <= sp && sp < t->stack_high)
@@ -273,7 +275,7 @@ bool krt_on_own_stack(struct krt_thread *t, uint64_t sp)
 	buf = krt_map(size);
 	if (!buf)
 		return false;
-	if (find_mapping(buf, size, sp, &low, &high, &main_stack)) {
+	if (find_mapping(buf, size, sp, &low, &high, &main_stack, &writable)) {
 		if (!main_stack)
 			high = descriptor < high ? descriptor : 0;
 		if (sp < high) {
@@ -285,11 +287,11 @@ bool krt_on_own_stack(struct krt_thread *t, uint64_t sp)
 	return t->stack_low <= sp && sp < t->stack_high;
 }
 
-bool krt_mapping_of(uint64_t addr, uint64_t *low, uint64_t *high)
+bool krt_mapping_of(uint64_t addr, uint64_t *low, uint64_t *high, bool *writable)
 {
 	const size_t size = 16384;
 	char *buf = krt_map(size);
-	bool stack, found = buf && find_mapping(buf, size, addr, low, high, &stack);
+	bool stack, found = buf && find_mapping(buf, size, addr, low, high, &stack, writable);
 
 	if (buf)
 		krt_unmap(buf, size);

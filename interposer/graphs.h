@@ -28,8 +28,8 @@ static inline bool krt_captures_now(void)
 
 /* Is sp on the stack that the calling thread was made with?  Then its bounds are in t. */
 bool krt_on_own_stack(struct krt_thread *t, uint64_t sp);
-/* Bounds of the mapping around addr: cold, it reads a file. */
-bool krt_mapping_of(uint64_t addr, uint64_t *low, uint64_t *high);
+/* Bounds of the mapping around addr, and whether it may be written: cold, it reads a file. */
+bool krt_mapping_of(uint64_t addr, uint64_t *low, uint64_t *high, bool *writable);
 
 #define KRT_NO_STREAM (UINT64_MAX - 1)
 /* Before the driver is called. */

@@ -7,11 +7,12 @@
  * allocations lies in them; around registered memory there may be anything.  Under
  * krt_host_lock.
  */
+#include "graphs.h"
 #include "host.h"
-
 
 #define RANGES_MIN 1024
 #define PAGE       4096ull
+#define PARTS      64 /* mappings under one registration that are looked at */
 
 static struct krt_host_range *range; /* ascending, disjoint */
 static unsigned nranges, room, managed;
@@ -65,6 +66,22 @@ static void take_out(unsigned i)
 	__builtin_memmove(&range[i], &range[i + 1], (--nranges - i) * sizeof *range);
 }
 
+/* A part that may not be written: then none of it is ever made writable. */
+static bool is_readonly(uint64_t lo, uint64_t hi)
+{
+	bool writable = true;
+
+	for (unsigned i = 0; lo < hi && i < PARTS; i++) {
+		uint64_t from;
+
+		if (!krt_mapping_of(lo, &from, &lo, &writable))
+			return true;
+		if (!writable)
+			return true;
+	}
+	return lo < hi;
+}
+
 void krt_host_born(uint64_t base, uint64_t len, enum krt_host_kind kind)
 {
 	unsigned i = place(base);
@@ -78,7 +95,9 @@ void krt_host_born(uint64_t base, uint64_t len, enum krt_host_kind kind)
 		return;
 	}
 	__builtin_memmove(&range[i + 1], &range[i], (nranges++ - i) * sizeof *range);
-	range[i] = (struct krt_host_range){ .base = base, .end = base + len, .kind = (uint8_t)kind };
+	range[i] = (struct krt_host_range){ .base = base, .end = base + len, .kind = (uint8_t)kind,
+					     .readonly = krt_guarding() && kind == KRT_HOST_REGISTERED &&
+							 is_readonly(base, base + len) };
 	managed += kind == KRT_HOST_MANAGED;
 }
 

@@ -155,12 +155,13 @@ static bool marked(uint64_t addr, unsigned bit)
 static bool in_heap(uint64_t addr, uint64_t len)
 {
 	uint64_t top = (uintptr_t)sbrk(0), low = atomic_load_explicit(&heap_low, memory_order_relaxed), high;
+	bool writable;
 
 	if (addr >= top || top - addr > HEAP_MAX || len > top - addr)
 		return false;
 	if (krt_unlikely(!low)) {
 		if (atomic_fetch_add_explicit(&heap_looks, 1, memory_order_relaxed) >= 16 ||
-		    !krt_mapping_of(addr, &low, &high) || high < top || high - top > 65536)
+		    !krt_mapping_of(addr, &low, &high, &writable) || high < top || high - top > 65536)
 			return false;
 		atomic_store_explicit(&heap_low, low, memory_order_relaxed);
 	}

@@ -419,13 +419,14 @@ $(HOST_TWINS): $(O)/host/%.fixed: testcases/%.c testcases/host/unannotated.h | $
 $(O)/host/serving/model.so: $(SERVING_MODEL)
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
-$(O)/host/matrix $(O)/host/torture: $(O)/host/%: testcases/host/%.c testcases/common/prog.h | $(O)/sim/libcuda.so.1
+$(O)/host/matrix $(O)/host/promises $(O)/host/torture: $(O)/host/%: testcases/host/%.c testcases/common/prog.h | $(O)/sim/libcuda.so.1
 	$(call msg,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(PROG_CC) -MF $@.d -o $@ $< $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1
-host: $(O)/host/matrix $(O)/host/torture $(O)/host/serving/model.so $(HOST_PROGS) $(HOST_TWINS) $(PROG_CLEAN) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
+host: $(O)/host/matrix $(O)/host/promises $(O)/host/torture $(O)/host/serving/model.so $(HOST_PROGS) $(HOST_TWINS) $(PROG_CLEAN) $(O)/krtsan $(O)/libkrtsan.so $(O)/sim/libcuda.so.1
 	$(Q)testcases/host/matrix.py $(O)
 	$(Q)testcases/host/programs.py $(O)
+	$(Q)testcases/host/promises.py $(O)
 	$(Q)testcases/host/torture.py $(O)
 # --- end of the CPU's side ---------------------------------------------------------
 
