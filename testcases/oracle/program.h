@@ -17,7 +17,7 @@
 
 #ifndef KRT_ORACLE_RECORDED
 #define CELLS	  8
-#define CELL	  (16u << 10) /* bytes: five of them are a large copy */
+#define CELL	  (32u << 10) /* bytes: five of them are a large copy */
 #define OPS	  40
 #define RANGES	  4
 #define THREADS	  2
