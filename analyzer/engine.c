@@ -462,6 +462,8 @@ const char *krt_trouble_text(uint32_t trouble)
 		return "no space for the records";
 	if (trouble & KRT_TROUBLE_MEMORY)
 		return "no memory or disk for recording";
+	if (trouble & KRT_TROUBLE_HOST)
+		return "the option host= is not in force: the CPU's own accesses were not watched";
 	if (trouble & KRT_TROUBLE_PART)
 		return "no memory for a part of what was to be recorded (kernels, call stacks, names)";
 	return trouble & KRT_TROUBLE_INTERNAL ? "recording failed" : NULL;

@@ -57,11 +57,13 @@ bool krt_host_open(void)
 	if (mode == KRT_HOST_api)
 		return true;
 	if (!krt_flight_open()) {
-		krt_trouble(KRT_TROUBLE_MEMORY);
+		krt_trouble(KRT_TROUBLE_HOST);
 		return false;
 	}
-	if (mode == KRT_HOST_guard && !krt_signals_open())
-		return false; /* the report tells the mode in force */
+	if (mode == KRT_HOST_guard && !krt_signals_open()) {
+		krt_trouble(KRT_TROUBLE_HOST);
+		return false;
+	}
 	if (!armed)
 		armed = !pthread_atfork(fork_begins, fork_ends, fork_ends);
 	krt_proc->host_mode = mode;

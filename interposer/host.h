@@ -40,7 +40,10 @@ static inline bool krt_guarding(void)
 	return krt_unlikely(atomic_load_explicit(&krt_host_mode, memory_order_relaxed) == KRT_HOST_guard);
 }
 
-/* At attach, under its lock.  False: no memory; the mode stays api and the trouble is told. */
+/*
+ * At attach, under its lock.  False: no memory, or a thread that cannot be guarded; the mode
+ * stays api and the trouble is told.
+ */
 bool krt_host_open(void);
 /* Recording stops: every page as the program had it. */
 void krt_host_close(void);

@@ -66,6 +66,7 @@ enum krt_trouble {
 	KRT_TROUBLE_BYPASS = 1 << 5,    /* CUDA used, but not through us */
 	KRT_TROUBLE_SPACE = 1 << 6,     /* with DROPPED or MEMORY: the disk of the session folder is full */
 	KRT_TROUBLE_PART = 1 << 7,      /* no memory for a part of what was to be recorded; the rest was */
+	KRT_TROUBLE_HOST = 1 << 8,      /* host=guard or host=checksum was asked for and is not in force */
 };
 
 struct krt_slot {           /* one lane; 64 bytes */

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -337,6 +338,27 @@ static void read_only(void)
 	done();
 }
 
+/* A thread that blocks the signal behind the C library's back: no page may be guarded. */
+static void *blocks(void *arg)
+{
+	uint64_t all = ~0ull;
+
+	MUST(!syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, 8));
+	pthread_barrier_wait(arg);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void block_by_hand(void)
+{
+	static pthread_barrier_t both;
+	pthread_t t;
+
+	MUST(!pthread_barrier_init(&both, NULL, 2) && !pthread_create(&t, NULL, blocks, &both));
+	pthread_barrier_wait(&both);
+}
+
 static void nothing(void)
 {
 }
@@ -370,6 +392,7 @@ static const struct {
 	{"read-only", read_only, 0},
 	{"huge", by_sigaction, MAP_HUGETLB},
 	{"nothing", nothing, 0},
+	{"refused", forks, 0},
 };
 
 int main(int argc, char **argv)
@@ -384,6 +407,8 @@ int main(int argc, char **argv)
 		}
 		if (strcmp(argv[1], cases[i].name))
 			continue;
+		if (!strcmp(argv[1], "refused"))
+			block_by_hand();
 		prog_start();
 		CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 		CU(cuMemAlloc(&device, BYTES));
