@@ -3,7 +3,7 @@
 #
 # What host=guard promises a program: each case of promises.c ends as it does without
 # krtsan, by the same signal or with the same exit code and output, while pages are
-# guarded.
+# guarded; Python's faulthandler speaks as ever.
 #
 #   promises.py BUILD [--gpu] [CASE...]
 import json
@@ -61,6 +61,18 @@ def case(name):
     tell(name, None)
 
 
+def faulthandler():
+    cmd = [sys.executable, f"{os.path.dirname(os.path.abspath(__file__))}/faulthandler_enabled.py"]
+    alone = run(cmd, plain)
+    r, host, _ = guarded(cmd)
+    said, wanted = ([line for line in e.split(b"\n") if line.startswith(b"  File")] for e in (r.stderr, alone.stderr))
+    if not wanted or said != wanted or r.returncode != 128 - alone.returncode or not host["watched"]:
+        return tell("faulthandler", f"exit code {r.returncode}, {said}, expected {wanted}; {host}")
+    tell("faulthandler", None)
+
+
+if not args[1:]:
+    faulthandler()
 for c in args[1:] or run([f"{build}/host/promises"], plain).stdout.decode().split():
     case(c)
 print(f"{passed} passed, {failed} failed")
