@@ -136,8 +136,12 @@ void krt_host_given(unsigned api, uint64_t addr, uint64_t len, bool write)
 	uint64_t hi = addr + len, end;
 	int saved = errno;
 
-	if (!len || hi < addr || !krt_guard_near(addr, hi) || krt_tls.busy || krt_tls.frame || !krt_host_lock())
+	if (!len || hi < addr || !krt_guard_near(addr, hi) || krt_tls.busy || krt_tls.frame)
 		return;
+	if (!krt_host_lock()) { /* it may have slept */
+		errno = saved;
+		return;
+	}
 	for (uint64_t at = addr; at < hi; at = end) {
 		bool used;
 
@@ -152,8 +156,10 @@ void krt_host_given(unsigned api, uint64_t addr, uint64_t len, bool write)
 
 			krt_host_unlock();
 			krt_record_quiet(api, args);
-			if (!krt_host_lock())
-				break;
+			if (!krt_host_lock()) { /* refused: somebody else's, not ours to give back */
+				errno = saved;
+				return;
+			}
 		}
 	}
 	krt_host_unlock();
