@@ -15,7 +15,7 @@
 #define PARTS      64 /* mappings under one registration that are looked at */
 
 static struct krt_host_range *range; /* ascending, disjoint */
-static unsigned nranges, room, managed;
+static unsigned nranges, room, managed, shifted;
 
 static unsigned place(uint64_t addr)
 {
@@ -63,6 +63,7 @@ static bool grow(void)
 static void take_out(unsigned i)
 {
 	managed -= range[i].kind == KRT_HOST_MANAGED;
+	shifted -= range[i].shift != 0;
 	__builtin_memmove(&range[i], &range[i + 1], (--nranges - i) * sizeof *range);
 }
 
@@ -112,8 +113,10 @@ void krt_host_alias(uint64_t host, uint64_t device)
 
 	krt_host_born(r.base - (uint64_t)shift, r.end - r.base, r.kind);
 	i = place(device);
-	if (i < nranges && range[i].base == r.base - (uint64_t)shift)
+	if (i < nranges && range[i].base == r.base - (uint64_t)shift) {
 		range[i].shift = shift;
+		shifted++;
+	}
 }
 
 void krt_host_gone(uint64_t base)
@@ -123,14 +126,14 @@ void krt_host_gone(uint64_t base)
 	if (i == nranges || range[i].base != base)
 		return;
 	take_out(i);
-	for (i = 0; i < nranges; i++) /* its second address; few have one */
+	for (i = 0; shifted && i < nranges; i++) /* its second address; few have one */
 		if (range[i].shift && range[i].base + (uint64_t)range[i].shift == base)
 			take_out(i--);
 }
 
 void krt_host_forget(void)
 {
-	nranges = managed = 0;
+	nranges = managed = shifted = 0;
 }
 
 /* Few: a program that protects its own pinned memory, or gives it to a network card. */
