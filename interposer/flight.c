@@ -25,6 +25,7 @@
 #define CUABI_EXACT_NAMES
 #include "cuabi.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* ---- memory of the ordering module: powers of two, over mapped chunks ---- */
@@ -322,7 +323,7 @@ static void range_add(struct krt_flight *f, const struct krt_host_range *in, uin
 		return;
 	}
 	*r = (struct krt_flight_range){ .next = f->ranges, .lo = lo, .hi = hi, .use = (uint8_t)use,
-					.readonly = in->readonly };
+					.readonly = in->readonly, .t0 = f->t0 };
 	f->ranges = r;
 	if (!krt_guarding())
 		return;
@@ -347,22 +348,99 @@ static void range_find(struct krt_flight *f, uint64_t lo, uint64_t hi, enum krt_
 	}
 }
 
-/* Has a source changed since its upload was called?  Told once. */
-static void compare(const struct krt_flight *f, struct krt_flight_range *r)
+/* ---- ranges by address ---- */
+
+static struct krt_span *readers, *writers; /* all that are in flight */
+static struct krt_span *sources;           /* with a sum; equal ones are one */
+
+#define OF_AT(s)     ((struct krt_flight_range *)(void *)((char *)(s) - offsetof(struct krt_flight_range, at)))
+#define OF_SOURCE(s) ((struct krt_flight_range *)(void *)((char *)(s) - offsetof(struct krt_flight_range, source)))
+
+static struct krt_span **tree_of(const struct krt_flight_range *r)
+{
+	return r->use == KRT_GUARD_READS ? &readers : &writers;
+}
+
+static void source_list(struct krt_flight_range *r)
+{
+	r->source.lo = r->lo;
+	r->source.hi = r->hi;
+	r->equal = r->equal_before = NULL;
+	for (struct krt_span *s = NULL; (s = krt_span_next(sources, r->lo, r->lo + 1, s));) {
+		struct krt_flight_range *first = OF_SOURCE(s);
+
+		if (first->lo != r->lo || first->hi != r->hi || first->sum != r->sum)
+			continue;
+		r->equal_before = first;
+		r->equal = first->equal;
+		if (r->equal)
+			r->equal->equal_before = r;
+		first->equal = r;
+		return;
+	}
+	krt_span_insert(&sources, &r->source);
+}
+
+static void source_unlist(struct krt_flight_range *r)
+{
+	if (!r->summed)
+		return;
+	r->summed = false;
+	if (r->equal)
+		r->equal->equal_before = r->equal_before;
+	if (r->equal_before) {
+		r->equal_before->equal = r->equal;
+		return;
+	}
+	krt_span_remove(&sources, &r->source);
+	if (r->equal) {
+		r->equal->source.lo = r->lo;
+		r->equal->source.hi = r->hi;
+		krt_span_insert(&sources, &r->equal->source);
+	}
+}
+
+static void range_list(struct krt_flight_range *r)
+{
+	r->at.lo = r->lo;
+	r->at.hi = r->hi;
+	r->listed = true;
+	krt_span_insert(tree_of(r), &r->at);
+}
+
+static void range_unlist(struct krt_flight_range *r)
+{
+	source_unlist(r);
+	if (r->listed)
+		krt_span_remove(tree_of(r), &r->at);
+	r->listed = false;
+}
+
+/* Has the source changed since it and its equals were called?  Each is told once. */
+static bool compare(struct krt_flight_range *one)
 {
 	uint64_t now;
 
-	if (!r->summed || r->lo == r->hi || !krt_checksum(r->lo, r->hi - r->lo, &now) || now == r->sum)
-		return;
-	r->summed = false;
-	if (nsources < SOURCES)
-		source[nsources++] = (struct changed){ .addr = r->lo, .len = r->hi - r->lo, .upload = f->t0 };
+	if (!krt_checksum(one->lo, one->hi - one->lo, &now) || now == one->sum)
+		return false;
+	while (one->equal_before)
+		one = one->equal_before;
+	for (struct krt_flight_range *r = one, *next; r; r = next) {
+		next = r->equal;
+		if (nsources < SOURCES)
+			source[nsources++] = (struct changed){ .addr = r->lo, .len = r->hi - r->lo, .upload = r->t0 };
+		source_unlist(r);
+	}
+	return true;
 }
 
 static void compare_sources(const struct krt_flight *f)
 {
-	for (struct krt_flight_range *r = f->ranges; r; r = r->next)
-		compare(f, r);
+	for (struct krt_flight_range *r = f->ranges; r; r = r->next) {
+		if (r->summed)
+			compare(r);
+		range_unlist(r);
+	}
 }
 
 /*
@@ -371,13 +449,19 @@ static void compare_sources(const struct krt_flight *f)
  */
 static void compare_others(uint64_t lo, uint64_t hi, bool written)
 {
-	for (const struct stream *s = busy; s; s = s->next)
-		for (const struct krt_flight *f = s->first; f; f = f->next)
-			for (struct krt_flight_range *r = f->ranges; r; r = r->next)
-				if (r->lo < hi && r->hi > lo) {
-					compare(f, r);
-					r->summed &= !written;
-				}
+	struct krt_span *s = krt_span_next(sources, lo, hi, NULL), *next;
+
+	for (; s; s = next) {
+		struct krt_flight_range *r = OF_SOURCE(s), *equal;
+
+		next = krt_span_next(sources, lo, hi, s);
+		if (compare(r))
+			continue;
+		for (; r && written; r = equal) {
+			equal = r->equal;
+			source_unlist(r);
+		}
+	}
 }
 
 /*
@@ -396,6 +480,8 @@ static void sum_sources(struct krt_flight *f)
 			krt_host_account(KRT_ACCOUNT_EARLIER, r->hi - r->lo);
 		else if (krt_checksum(r->lo, r->hi - r->lo, &r->sum))
 			r->summed = true;
+		if (r->summed)
+			source_list(r);
 		if (r->summed)
 			krt_host_account(KRT_ACCOUNT_WATCHED, r->hi - r->lo);
 	}
@@ -439,6 +525,8 @@ static void flight_keep(struct krt_flight *f)
 	}
 	f->next_begun = begun;
 	begun = f;
+	for (struct krt_flight_range *r = f->ranges; r; r = r->next)
+		range_list(r);
 }
 
 static void drop_begun(struct krt_flight *f)
@@ -482,12 +570,7 @@ static void collect(void)
 
 bool krt_flight_meets(uint64_t lo, uint64_t hi, bool written_only)
 {
-	for (const struct stream *s = busy; s; s = s->next)
-		for (const struct krt_flight *f = s->first; f; f = f->next)
-			for (const struct krt_flight_range *r = f->ranges; r; r = r->next)
-				if (r->lo < hi && r->hi > lo && !(written_only && r->use == KRT_GUARD_READS))
-					return true;
-	return false;
+	return krt_span_next(writers, lo, hi, NULL) || (!written_only && krt_span_next(readers, lo, hi, NULL));
 }
 
 /* ---- parameters of launches ---- */
@@ -888,15 +971,24 @@ static void follow(const struct krt_call *c)
 	}
 }
 
+static void ranges_end(struct krt_span **tree, uint64_t lo, uint64_t hi)
+{
+	struct krt_span *s;
+
+	while ((s = krt_span_next(*tree, lo, hi, NULL))) {
+		struct krt_flight_range *r = OF_AT(s);
+
+		range_unlist(r);
+		r->lo = r->hi = r->page_lo = r->page_hi = 0;
+	}
+}
+
 /* Memory that ends: what uses it is still in flight, but no longer of interest. */
 static void memory_ends(uint64_t lo, uint64_t hi)
 {
 	krt_guard_drop(lo, hi);
-	for (struct stream *s = busy; s; s = s->next)
-		for (struct krt_flight *f = s->first; f; f = f->next)
-			for (struct krt_flight_range *r = f->ranges; r; r = r->next)
-				if (r->lo < hi && r->hi > lo)
-					r->lo = r->hi = r->page_lo = r->page_hi = 0;
+	ranges_end(&readers, lo, hi);
+	ranges_end(&writers, lo, hi);
 }
 
 void krt_flight_before(const struct krt_call *c)

@@ -7,6 +7,7 @@
 #define KRT_FLIGHT_H
 
 #include "host.h"
+#include "span.h"
 #include "../analyzer/order.h"
 
 #pragma GCC visibility push(hidden)
@@ -15,11 +16,16 @@ struct stream;
 
 struct krt_flight_range {
 	struct krt_flight_range *next;
+	struct krt_span at;        /* its bytes, among all that are in flight */
+	struct krt_span source;    /* the same, among sources with a sum: the first of its equals alone */
+	struct krt_flight_range *equal, *equal_before; /* other uploads of the same bytes, with the same sum */
+	uint64_t t0;               /* of the operation */
 	uint64_t lo, hi;           /* bytes; equal: they were freed */
 	uint64_t page_lo, page_hi; /* whole pages of theirs, host=guard */
 	uint64_t sum;              /* host=checksum */
 	uint8_t use;               /* enum krt_guard_use */
 	bool readonly, summed;
+	bool listed; /* at is in a tree */
 };
 
 struct krt_flight {
