@@ -419,6 +419,7 @@ $(HOST_TWINS): $(O)/host/%.fixed: testcases/%.c testcases/host/unannotated.h | $
 $(O)/host/serving/model.so: $(SERVING_MODEL)
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
+$(O)/host/hazard/serving_loop $(O)/host/hazard/serving_loop.fixed: | $(O)/host/serving/model.so
 $(O)/host/matrix $(O)/host/promises $(O)/host/torture: $(O)/host/%: testcases/host/%.c testcases/common/prog.h | $(O)/sim/libcuda.so.1
 	$(call msg,CC,$<)
 	@mkdir -p $(@D)
