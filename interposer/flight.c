@@ -827,8 +827,10 @@ static void graph_ranges(struct krt_flight *f, uint64_t exec)
 {
 	const struct hold *h = (const struct hold *)(uintptr_t)map_get(&execs, exec | 1);
 
-	for (; h; h = h->next)
+	for (; h; h = h->next) {
 		range_find(f, h->lo, h->hi, h->use);
+		f->hostfn |= h->lo == h->hi;
+	}
 }
 
 /* An operation on a stream. */

@@ -625,6 +625,8 @@ static bool put_host(struct out *o, uint64_t fn, uint64_t data)
 {
 	uint64_t v[] = { fn, data };
 
+	if (krt_host_on())
+		krt_flight_hold(0, 0, o->holder, o->node, KRT_GUARD_MAY_WRITE);
 	host_memory(o, data, 1, KRT_GUARD_READS); /* how much it uses is not known; the first byte ends with the block */
 	return put_copy(o, v, sizeof v);
 }

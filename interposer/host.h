@@ -74,7 +74,8 @@ void krt_flight_pages(void);
 void krt_flight_note(const struct krt_call *call);
 /* The parameters of a launch, before the driver is called: managed memory that they name. */
 void krt_flight_words(struct krt_call *call, const void *bytes, size_t len);
-/* A graph's node names [base, base + len), or parameters of a kernel; holder and node as for krt_heap_hold. */
+/* A graph's node names [base, base + len), or parameters of a kernel; holder and node as for krt_heap_hold.
+ * Nothing (len 0): a host function, which writes what it pleases. */
 void krt_flight_hold(uint64_t base, uint64_t len, uint64_t holder, uint64_t node, enum krt_guard_use use);
 void krt_flight_hold_words(const void *bytes, size_t len, uint64_t holder, uint64_t node);
 void krt_flight_release(uint64_t holder, uint64_t node);
