@@ -187,6 +187,7 @@ static unsigned hostfns; /* host functions in flight */
 #define SOURCES 64
 static struct changed {
 	uint64_t addr, len, upload;
+	const struct stream *stream;
 } source[SOURCES];
 static unsigned nsources;
 
@@ -323,7 +324,7 @@ static void range_add(struct krt_flight *f, const struct krt_host_range *in, uin
 		return;
 	}
 	*r = (struct krt_flight_range){ .next = f->ranges, .lo = lo, .hi = hi, .use = (uint8_t)use,
-					.readonly = in->readonly, .t0 = f->t0 };
+					.readonly = in->readonly, .t0 = f->t0, .stream = f->stream };
 	f->ranges = r;
 	if (!krt_guarding())
 		return;
@@ -416,21 +417,35 @@ static void range_unlist(struct krt_flight_range *r)
 	r->listed = false;
 }
 
-/* Has the source changed since it and its equals were called?  Each is told once. */
+/*
+ * An upload is told unless a younger one of its stream read the same bytes: that one
+ * stands for it.  told: how many of source[] there were before this lot.
+ */
+static void changed(struct krt_flight_range *r, unsigned told)
+{
+	source_unlist(r);
+	for (unsigned i = told; i < nsources; i++)
+		if (source[i].stream == r->stream)
+			return;
+	if (nsources < SOURCES)
+		source[nsources++] = (struct changed){
+			.addr = r->lo, .len = r->hi - r->lo, .upload = r->t0, .stream = r->stream
+		};
+}
+
+/* Has the source changed since it and its equals were called?  Told once, the youngest first. */
 static bool compare(struct krt_flight_range *one)
 {
+	unsigned told = nsources;
 	uint64_t now;
 
 	if (!krt_checksum(one->lo, one->hi - one->lo, &now) || now == one->sum)
 		return false;
 	while (one->equal_before)
 		one = one->equal_before;
-	for (struct krt_flight_range *r = one, *next; r; r = next) {
-		next = r->equal;
-		if (nsources < SOURCES)
-			source[nsources++] = (struct changed){ .addr = r->lo, .len = r->hi - r->lo, .upload = r->t0 };
-		source_unlist(r);
-	}
+	while (one->equal) /* behind the first, which is the oldest, they get older */
+		changed(one->equal, told);
+	changed(one, told);
 	return true;
 }
 

@@ -20,6 +20,7 @@ struct krt_flight_range {
 	struct krt_span source;    /* the same, among sources with a sum: the first of its equals alone */
 	struct krt_flight_range *equal, *equal_before; /* other uploads of the same bytes, with the same sum */
 	uint64_t t0;               /* of the operation */
+	const struct stream *stream;
 	uint64_t lo, hi;           /* bytes; equal: they were freed */
 	uint64_t page_lo, page_hi; /* whole pages of theirs, host=guard */
 	uint64_t sum;              /* host=checksum */
