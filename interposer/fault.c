@@ -98,7 +98,7 @@ bool krt_fault(int sig, void *siginfo, void *ucontext)
 	bool write = is_write(ucontext), told = false, guarded, again;
 
 	(void)sig;
-	if (si->si_code <= 0 || !krt_guard_near(page, page + PAGE))
+	if (si->si_code <= 0 || !krt_guard_ever(page, page + PAGE))
 		return false;
 	if (!krt_host_lock()) { /* a handler that interrupted one of us: without a look into the books */
 		krt_host_account(KRT_ACCOUNT_KEPT, PAGE);

@@ -34,6 +34,7 @@ static unsigned nsegs;
 static _Atomic unsigned nlent;
 static uint64_t dirty_lo = UINT64_MAX, dirty_hi; /* counts changed in here */
 static _Atomic uint64_t hull_lo = UINT64_MAX, hull_hi;
+static _Atomic uint64_t ever_lo = UINT64_MAX, ever_hi; /* the same, since the beginning */
 
 /* The first segment that ends behind addr. */
 static unsigned from(uint64_t addr)
@@ -81,18 +82,39 @@ static bool split(uint64_t addr)
 	return true;
 }
 
+static void widen(_Atomic uint64_t *from_lo, _Atomic uint64_t *to_hi, uint64_t lo, uint64_t hi)
+{
+	if (lo < atomic_load_explicit(from_lo, memory_order_relaxed))
+		atomic_store_explicit(from_lo, lo, memory_order_release);
+	if (hi > atomic_load_explicit(to_hi, memory_order_relaxed))
+		atomic_store_explicit(to_hi, hi, memory_order_release);
+}
+
 static void hull(uint64_t lo, uint64_t hi)
 {
-	if (lo < atomic_load_explicit(&hull_lo, memory_order_relaxed))
-		atomic_store_explicit(&hull_lo, lo, memory_order_release);
-	if (hi > atomic_load_explicit(&hull_hi, memory_order_relaxed))
-		atomic_store_explicit(&hull_hi, hi, memory_order_release);
+	widen(&hull_lo, &hull_hi, lo, hi);
+	widen(&ever_lo, &ever_hi, lo, hi);
+}
+
+/* Segments went. */
+static void hull_renew(void)
+{
+	if (nsegs)
+		return;
+	atomic_store_explicit(&hull_hi, 0, memory_order_release);
+	atomic_store_explicit(&hull_lo, UINT64_MAX, memory_order_release);
 }
 
 bool krt_guard_near(uint64_t lo, uint64_t hi)
 {
 	return lo < atomic_load_explicit(&hull_hi, memory_order_acquire) &&
 	       hi > atomic_load_explicit(&hull_lo, memory_order_acquire);
+}
+
+bool krt_guard_ever(uint64_t lo, uint64_t hi)
+{
+	return lo < atomic_load_explicit(&ever_hi, memory_order_acquire) &&
+	       hi > atomic_load_explicit(&ever_lo, memory_order_acquire);
 }
 
 static uint8_t wanted(const struct segment *s)
@@ -220,14 +242,12 @@ void krt_guard_apply(void)
 		else
 			seg[n++] = seg[k];
 	}
-	__builtin_memmove(&seg[n], &seg[i], (nsegs - i) * sizeof *seg);
+	if (n != i)
+		__builtin_memmove(&seg[n], &seg[i], (nsegs - i) * sizeof *seg);
 	nsegs -= i - n;
 	dirty_lo = UINT64_MAX;
 	dirty_hi = 0;
-	if (!nsegs) {
-		atomic_store_explicit(&hull_hi, 0, memory_order_release);
-		atomic_store_explicit(&hull_lo, UINT64_MAX, memory_order_release);
-	}
+	hull_renew();
 }
 
 uint64_t krt_guard_bytes(uint64_t lo, uint64_t hi)
@@ -251,6 +271,7 @@ void krt_guard_drop(uint64_t lo, uint64_t hi)
 			protect(seg[k].lo, seg[k].hi, OPEN, seg[k].readonly);
 	__builtin_memmove(&seg[i], &seg[k], (nsegs - k) * sizeof *seg);
 	nsegs -= k - i;
+	hull_renew();
 }
 
 bool krt_guard_closed(uint64_t lo, uint64_t hi, bool write, uint64_t *end)

@@ -135,6 +135,8 @@ void krt_guard_take_back(void);
 bool krt_guard_lent(void); /* without the lock: is something to be taken back? */
 /* Without the lock: might one of the bytes be closed?  Never says no wrongly. */
 bool krt_guard_near(uint64_t lo, uint64_t hi);
+/* Without the lock: might one have been, when a thread met it that gets to say so only now? */
+bool krt_guard_ever(uint64_t lo, uint64_t hi);
 
 /* ---- fault.c ---- */
 /* True: it was about a guarded page, the instruction may go on. */
