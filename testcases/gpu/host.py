@@ -44,12 +44,13 @@ def run(name, mode, cmd, rule, source, python):
         if alone.stdout != r.stdout:
             return f"output {r.stdout!r}, without krtsan {alone.stdout!r}"
         return f"found {[f['rule'] for f in found]}" if found else None
-    if [f["rule"] for f in found] != [rule]:
+    if {f["rule"] for f in found} != {rule}: # several threads may have written
         return f"found {[f['rule'] for f in found]}, expected {rule}"
     if mode != "guard":
         return None
-    c = found[0]["current"]
-    at = c["stack"][c["site"]] if isinstance(c["site"], int) else c["stack"][0]
+    led = [(c["stack"][c["site"]] if isinstance(c["site"], int) else c["stack"][0])
+           for c in (f["current"] for f in found)]
+    at = next((a for a in led if a["line"] == line_of(source)), led[0])
     if os.path.basename(at["file"] or "") != os.path.basename(source) or at["line"] != line_of(source):
         return f"{at['file']}:{at['line']} leads, expected line {line_of(source)}"
     return None
