@@ -87,8 +87,10 @@ def case(kind, source, binary, text, whole, arguments, fixed, mode):
     else:
         must = words(head(text, "CHECKSUM")) if not fixed else set()
     allowed |= must
+    # a card's driver puts small buffers side by side: a page of several is not guarded, and said
+    shared = gpu and mode == "guard" and report["coverage"]["host"]["shared_page"]
     for m in must:
-        if not found & set(m.split("|")):
+        if not found & set(m.split("|")) and not shared:
             return f"{m} is missing, found {sorted(found)}"
     if found - {a for m in allowed for a in m.split("|")}:
         return f"found {sorted(found)}, expected {sorted(allowed)}"
