@@ -104,7 +104,9 @@ static void prose(const char *s, const char *stop)
 			fputs(bold ? "\\fB" : "\\fR", stdout);
 			break;
 		case '\n':
-			puts(s[-1] == '.' ? "\n.PP" : "");
+			while (s[1] == '\n')
+				s++;
+			puts(s[-1] == '.' || s[-1] == '\n' ? "\n.PP" : "");
 			begin = true;
 			break;
 		case ' ':

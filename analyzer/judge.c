@@ -128,7 +128,7 @@ static const char *host_text(unsigned api, const char *noted)
 	case KRT_API_cpu_write:
 		return "CPU write";
 	case KRT_API_cpu_changed:
-		return "CPU write, seen by its effect at";
+		return "CPU write before";
 	}
 	return krt_api[api].cls == KRT_CLASS_LIBC ? krt_api[api].base : noted;
 }
@@ -529,7 +529,10 @@ static void side_of(struct krt_engine *e, const struct krt_op_info *op, const ch
 	side->scan = know == KRT_KNOW_POINTER || know == KRT_KNOW_WORD ||
 		     know == KRT_KNOW_REACH || know == KRT_KNOW_START;
 	side->word = know == KRT_KNOW_WORD || know == KRT_KNOW_START;
-	side->from = sure == KRT_SURE_FROM && !side->scan;
+	/* a page was touched here: how far the access goes is not seen */
+	side->from = (sure == KRT_SURE_FROM && !side->scan) || op->api == KRT_API_cpu_read ||
+		     op->api == KRT_API_cpu_write;
+	side->effect = know == KRT_KNOW_CHECKSUM;
 	side->some = sure != KRT_SURE_ALL && !side->scan;
 	out->what = what;
 	out->api = take(e, side->api);

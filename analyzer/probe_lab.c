@@ -783,7 +783,7 @@ static void say_limit(struct lab *l, struct krt_measured *m, uint64_t idle)
 	uint32_t low = 1, high = all->bytes;
 	char text[64];
 
-	l->p = &p;
+	l->p = &p; /* given back below */
 	while (high - low > 1) {
 		int r;
 

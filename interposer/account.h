@@ -22,6 +22,7 @@ enum krt_host_mode {
 	X(WATCHED, "watched", "watched")                                                   \
 	X(SHARED, "shared_page", "share a page with other memory")                         \
 	X(UNPROTECTED, "unprotected", "lie in pages that cannot be protected")             \
+	X(PAGEABLE, "pageable", "are pageable memory, which is never protected")           \
 	X(KERNEL, "system_call", "were handed to the kernel in a way that is not followed") \
 	X(KEPT, "krtsan", "were touched by krtsan, or by a signal handler that interrupted it") \
 	X(EARLIER, "earlier_work", "could be written by earlier work of the device")       \

@@ -512,6 +512,15 @@ static void pageable(struct krt_flight *f, uint64_t lo, uint64_t hi)
 		range_add(f, &none, lo, hi, KRT_GUARD_READS);
 }
 
+/* Of the program's heap or stack; where it is not sure, it is not. */
+static bool is_pageable(uint64_t lo, uint64_t hi)
+{
+	const struct krt_host_range *r = krt_host_from(lo);
+	char byte;
+
+	return (!r || r->base >= hi) && !krt_heap_is_device(lo, hi) && krt_read(lo, &byte, 1) == 1;
+}
+
 static void operand(void *user, uint64_t base, uint64_t len, unsigned how)
 {
 	struct krt_flight *f = user;
@@ -519,6 +528,9 @@ static void operand(void *user, uint64_t base, uint64_t len, unsigned how)
 	if (f->batch && !(how & (KRT_OPERAND_TAKEN | KRT_OPERAND_WRITTEN)) && !krt_guarding() &&
 	    !krt_heap_is_device(base, base + len))
 		pageable(f, base, base + len);
+	if (krt_guarding() && (how & KRT_OPERAND_WRITTEN || f->batch) &&
+	    !(how & (KRT_OPERAND_TAKEN | KRT_OPERAND_DEVICE)) && is_pageable(base, base + len))
+		krt_host_account(KRT_ACCOUNT_PAGEABLE, len);
 	if (!(how & KRT_OPERAND_TAKEN))
 		range_find(user, base, base + len, how & KRT_OPERAND_WRITTEN ? KRT_GUARD_WRITES : KRT_GUARD_READS);
 }

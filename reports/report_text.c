@@ -343,7 +343,8 @@ static void operation(struct text *t, const char *when, const struct krt_operati
 	say(t, "%s", when);
 	plain(t, what(o));
 	if (o->stack.depth) {
-		say(t, " at ");
+		/* a change was seen at a call: it was made before */
+		say(t, o->knowledge && !strcmp(o->knowledge, "checksum") ? " before " : " at ");
 		folded(t, &o->stack, site);
 		end(t);
 		begin(t, 5);

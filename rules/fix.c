@@ -37,6 +37,8 @@ static enum krt_edge_kind kind_of(const struct krt_facts *f)
 {
 	enum krt_edge_kind k = wait_kind(f);
 
+	if (f->cur.effect) /* where the wait belongs is not seen */
+		return KRT_EDGE_NONE_KIND;
 	switch (f->rule) {
 	case KRT_RULE_RACE_RAW:
 	case KRT_RULE_RACE_WAR:

@@ -11,6 +11,20 @@ void krt_words_host(const struct krt_facts *f, struct krt_words *w)
 	char bytes[256];
 
 	krt_words_bytes(f, bytes, sizeof(bytes));
+	if (c->effect) {
+		snprintf(w->message, sizeof(w->message),
+			 "the CPU changed %s between the call of %s #%" PRIu64
+			 " on %s, which reads them, and #%" PRIu64
+			 ", when nothing had waited for it yet",
+			 bytes, p->api, p->seq, p->stream, c->seq);
+		snprintf(w->fix, sizeof(w->fix),
+			 "wait after #%" PRIu64
+			 " and before the CPU writes there: cuStreamSynchronize on %s, or record an event "
+			 "after it and cuEventSynchronize it; host=guard names the line that writes",
+			 p->seq, p->stream);
+		krt_words_order(f, w);
+		return;
+	}
 	snprintf(w->message, sizeof(w->message),
 		 "the CPU (%s #%" PRIu64 ") %s %s, which %s #%" PRIu64 " on %s%s%s%s%s%s still %s",
 		 c->api, c->seq, f->rule == KRT_RULE_HOST_READ_RACE ? "reads" : "writes", bytes,

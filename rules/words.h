@@ -34,6 +34,7 @@ struct krt_side {
 	bool word;	    /* by a word inside a larger parameter */
 	bool some;	    /* a kernel that may touch the bytes, or some of them */
 	bool from;	    /* of which is known where its bytes begin, not where they end */
+	bool effect;	    /* the CPU, seen by what it left: some time before the call */
 	bool loose;	    /* a copy whose source is read outside stream order */
 	const char *node;   /* of a launch of a graph: "copy node (captured by ...)", or NULL */
 };

@@ -397,6 +397,7 @@ def poison(v, n=0):
         "columns",
         "also_removes",
         "what",
+        "mode",
     }
     if isinstance(v, dict):
         return {k: x if k in keep else poison(x, n + 7 * i) for i, (k, x) in enumerate(v.items())}

@@ -37,9 +37,9 @@ void *krt_call_blob(struct krt_call *c, unsigned arg, unsigned kind, size_t len)
 	return b + 1;
 }
 
-bool krt_mapping_of(uint64_t addr, uint64_t *low, uint64_t *high)
+bool krt_mapping_of(uint64_t addr, uint64_t *low, uint64_t *high, bool *writable)
 {
-	(void)addr, (void)low, (void)high;
+	(void)addr, (void)low, (void)high, (void)writable;
 	return false;
 }
 
