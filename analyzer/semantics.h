@@ -91,7 +91,7 @@ enum krt_sem_mem {
 };
 
 /* A pageable source up to this many bytes is staged without waiting for the stream. */
-#define KRT_SEM_STAGED_MAX 131072
+#define KRT_SEM_STAGED_MAX (2u << 20)
 
 /*
  * The row of a copy, not of a batch (BATCH_*).  peer: cuMemcpyPeer and

@@ -213,7 +213,7 @@ oracle: $(O)/oracle/oracle
 	$(Q)$< $(or $(N),20000) $(or $(SEED),1) $(FEATURES)
 
 # --- every schedule of small programs on the simulated driver, against the engine -----
-# `make schedules N=programs SEED=first [FEATURES=mask]`.
+# `make schedules N=programs SEED=first [FEATURES=mask]`.  The memory is there: its cells are small.
 ORACLE_LIB := $(filter-out testcases/oracle/main.c,$(ORACLE_SRC))
 TESTS += schedules
 .PHONY: schedules
@@ -221,7 +221,7 @@ $(O)/schedules/schedules: $(wildcard testcases/schedules/*.[ch] testcases/oracle
 		testcases/sim/schedule.h $(O)/libkrtcore.a $(O)/sim/libcuda.so.1
 	$(call msg,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -I. -o $@ $(filter %.c %.a,$^) $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1 \
+	$(Q)$(CC) $(CFLAGS_ALL) $(CFLAGS) -DCELL=1024u -I. -o $@ $(filter %.c %.a,$^) $(LDFLAGS) -L$(O)/sim -l:libcuda.so.1 \
 		-Wl,-rpath,'$$ORIGIN/../sim' -l:libstdc++.a -pthread
 schedules: $(O)/schedules/schedules
 	$(Q)$< $(or $(N),4000) $(or $(SEED),1) $(FEATURES)

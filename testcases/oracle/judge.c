@@ -380,7 +380,7 @@ static struct row sync_copy(enum memory to, enum memory from)
 
 static struct row async_copy(enum memory to, enum memory from, uint64_t bytes)
 {
-	if (from == PAGEABLE && bytes <= 128u << 10)
+	if (from == PAGEABLE && bytes <= 2u << 20)
 		return (struct row){.at_call = {true, true}, .wait = {ON_READ, ON_READ}};
 	if (from == PAGEABLE) /* seen to wait for what comes earlier */
 		return (struct row){.at_call = {true, false}, .wait = {ON_READ, ON_READ}};

@@ -17,7 +17,9 @@
 
 #ifndef KRT_ORACLE_RECORDED
 #define CELLS	  8
-#define CELL	  (32u << 10) /* bytes: five of them are a large copy */
+#ifndef CELL
+#define CELL	  (512u << 10) /* bytes: five of them are a large copy */
+#endif
 #define OPS	  40
 #define RANGES	  4
 #define THREADS	  2

@@ -4,7 +4,7 @@
  * operation.  What blocks, and when a source is read, is in this file:
  *
  *                            observed view                     documented view
- *   pageable H2D async       <= 128 KiB: read at the call;     read at the call
+ *   pageable H2D async       <= 2 MiB: read at the call;       read at the call
  *                            else after earlier stream work
  *   pageable D2H async       done on return                    asynchronous
  *   H2H async                done on return                    done on return
@@ -18,7 +18,7 @@
  */
 #include "sim.h"
 
-#define STAGED_MAX 131072u
+#define STAGED_MAX (2u << 20)
 
 enum place { PAGEABLE, PINNED, DEVICE, MANAGED };
 

@@ -27,7 +27,7 @@ static void open_with(struct world *w, const struct krt_engine_config *cfg)
 	stream(w, S1, 1);
 	event(w, E1);
 	event(w, E1 + 1);
-	alloc(w, DEV, 1 << 20);
+	alloc(w, DEV, 8 << 20);
 	alloc_pinned(w, PIN, 1 << 20);
 	w->now = 1;
 }
@@ -583,7 +583,7 @@ static void pageable_large_upload(struct world *w)
 {
 	for (int i = 0; i < 40; i++) {
 		w->stack = UPLOAD;
-		h2d(w, DEV, HEAP, 128 << 10, S1);
+		h2d(w, DEV, HEAP, 4 << 20, S1);
 		kernel_at(w, KERNEL, 1);
 	}
 }

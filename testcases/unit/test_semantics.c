@@ -159,10 +159,10 @@ Test(semantics, every_pair_of_memory_has_a_row)
 		}
 	}
 	cr_assert_eq(
-		krt_sem_copy(true, KRT_SEM_NO_PEER, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 131072, false),
+		krt_sem_copy(true, KRT_SEM_NO_PEER, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 2097152, false),
 		KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE_SMALL);
 	cr_assert_eq(
-		krt_sem_copy(true, KRT_SEM_NO_PEER, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 131073, false),
+		krt_sem_copy(true, KRT_SEM_NO_PEER, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_PAGEABLE, 2097153, false),
 		KRT_SEM_ASYNC_PAGEABLE_TO_DEVICE);
 	cr_assert_eq(krt_sem_copy(false, KRT_SEM_PEER, KRT_SEM_MEM_DEVICE, KRT_SEM_MEM_DEVICE, 1, false),
 		     KRT_SEM_COPY_PEER);
