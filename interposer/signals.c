@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,24 +282,96 @@ bool krt_signals_open(void)
 	return true;
 }
 
+/* ---- masks without the two ---- */
+
+/* Does KRTSAN_OPTIONS ask for it?  It is read for good when the process attaches. */
+static bool wants(void)
+{
+	static _Atomic int answer; /* 1: no, 2: yes */
+	int a = atomic_load_explicit(&answer, memory_order_relaxed);
+
+	if (krt_unlikely(!a)) {
+		const char *text = secure_getenv("KRTSAN_OPTIONS");
+
+		a = 1;
+		if (text && strstr(text, "host")) {
+			struct krt_options o;
+			char error[64];
+
+			krt_options_init(&o);
+			krt_options_parse(&o, text, error, sizeof error);
+			a += o.host == KRT_HOST_guard;
+		}
+		atomic_store_explicit(&answer, a, memory_order_relaxed);
+	}
+	return a == 2;
+}
+
+/* Which of the two are in it, a bit each. */
+static uint8_t two_of(const sigset_t *set)
+{
+	uint8_t two = 0;
+
+	for (int i = 0; i < 2; i++)
+		if (sigismember(set, signal_of[i]) == 1)
+			two |= (uint8_t)(1 << i);
+	return two;
+}
+
+static const sigset_t *passing(const sigset_t *set, sigset_t *copy)
+{
+	if (!set || !wants())
+		return set;
+	*copy = *set;
+	sigdelset(copy, SIGSEGV);
+	sigdelset(copy, SIGBUS);
+	return copy;
+}
+
+static void wanted(uint8_t two, sigset_t *old)
+{
+	for (int i = 0; old && i < 2; i++)
+		if (two >> i & 1)
+			sigaddset(old, signal_of[i]);
+}
+
 /* ---- handlers that the program sets ---- */
+
+/* What the masks of other signals' handlers had of the two. */
+static _Atomic uint8_t asked[NSIG];
+
+/* Another signal's handler may meet a guarded page as well, whenever it was set. */
+static int set_other(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	bool known = sig > 0 && sig < NSIG && wants();
+	uint8_t before = known ? asked[sig] : 0, two = act ? two_of(&act->sa_mask) : 0;
+	struct sigaction mine;
+	int r;
+
+	if (act && known) {
+		mine = *act;
+		passing(&act->sa_mask, &mine.sa_mask);
+		act = &mine;
+	}
+	r = real_sigaction(sig, act, old);
+	if (r)
+		return r;
+	if (act && known)
+		asked[sig] = two;
+	if (old)
+		wanted(before, &old->sa_mask);
+	return 0;
+}
 
 EXPORT int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 {
 	int i = which(sig);
-	struct sigaction before, mine;
+	struct sigaction before;
 
+	if (i < 0)
+		return set_other(sig, act, old);
 	if (!atomic_load_explicit(&installed, memory_order_acquire))
 		return real_sigaction(sig, act, old);
-	if (i < 0) {
-		if (act) { /* its handler may touch a guarded page as well */
-			mine = *act;
-			sigdelset(&mine.sa_mask, SIGSEGV);
-			sigdelset(&mine.sa_mask, SIGBUS);
-			act = &mine;
-		}
-		return real_sigaction(sig, act, old);
-	}
 	if (!krt_ownlock_take(&lock, &krt_tls)) {
 		errno = EAGAIN;
 		return -1;
@@ -332,6 +405,8 @@ static plain set_plain(int sig, plain h, int flags)
 	{                                                                                   \
 		if (which(sig) < 0 || !atomic_load_explicit(&installed, memory_order_acquire)) { \
 			plain (*real)(int, plain) = (plain(*)(int, plain))NEXT(void, #name); \
+			if (sig > 0 && sig < NSIG)                                          \
+				asked[sig] = 0;                                             \
 			return real ? real(sig, h) : SIG_ERR;                               \
 		}                                                                           \
 		return set_plain(sig, h, flags);                                            \
@@ -344,58 +419,21 @@ PLAIN(__sysv_signal, SA_RESETHAND | SA_NODEFER)
 
 /* ---- masks ---- */
 
-/* Does KRTSAN_OPTIONS ask for it?  It is read for good when the process attaches. */
-static bool wants(void)
-{
-	static _Atomic int answer; /* 1: no, 2: yes */
-	int a = atomic_load_explicit(&answer, memory_order_relaxed);
-
-	if (krt_unlikely(!a)) {
-		const char *text = secure_getenv("KRTSAN_OPTIONS");
-
-		a = 1;
-		if (text && strstr(text, "host")) {
-			struct krt_options o;
-			char error[64];
-
-			krt_options_init(&o);
-			krt_options_parse(&o, text, error, sizeof error);
-			a += o.host == KRT_HOST_guard;
-		}
-		atomic_store_explicit(&answer, a, memory_order_relaxed);
-	}
-	return a == 2;
-}
-
 /* set without the two; what the thread wanted of them is kept. */
 static const sigset_t *stripped(int how, const sigset_t *set, sigset_t *copy)
 {
-	uint8_t two = 0;
+	uint8_t two;
 
 	if (!set || !wants())
 		return set;
-	for (int i = 0; i < 2; i++)
-		if (sigismember(set, signal_of[i]) == 1)
-			two |= (uint8_t)(1 << i);
+	two = two_of(set);
 	if (how == SIG_SETMASK)
 		krt_tls.blocked = two;
 	else if (how == SIG_BLOCK)
 		krt_tls.blocked |= two;
 	else if (how == SIG_UNBLOCK)
 		krt_tls.blocked &= (uint8_t)~two;
-	if (how == SIG_UNBLOCK)
-		return set;
-	*copy = *set;
-	sigdelset(copy, SIGSEGV);
-	sigdelset(copy, SIGBUS);
-	return copy;
-}
-
-static void wanted(uint8_t two, sigset_t *old)
-{
-	for (int i = 0; old && i < 2; i++)
-		if (two >> i & 1)
-			sigaddset(old, signal_of[i]);
+	return how == SIG_UNBLOCK ? set : passing(set, copy);
 }
 
 #define MASK(name, error)                                                                   \
@@ -418,17 +456,83 @@ static void wanted(uint8_t two, sigset_t *old)
 MASK(sigprocmask, -1)
 MASK(pthread_sigmask, ENOSYS)
 
-/* For the time of a call. */
-static const sigset_t *passing(const sigset_t *set, sigset_t *copy)
+/* The old forms, by the wrapper above: the C library's own know nothing of it. */
+static int old_mask(int how, int bits)
 {
-	if (!set || !wants())
-		return set;
-	*copy = *set;
-	sigdelset(copy, SIGSEGV);
-	sigdelset(copy, SIGBUS);
-	return copy;
+	sigset_t set, was;
+	int old = 0;
+
+	sigemptyset(&set);
+	for (int sig = 1; sig <= 32; sig++)
+		if ((unsigned)bits >> (sig - 1) & 1)
+			sigaddset(&set, sig);
+	if (sigprocmask(how, &set, &was))
+		return -1;
+	for (int sig = 1; sig <= 32; sig++)
+		if (sigismember(&was, sig) == 1)
+			old |= (int)(1u << (sig - 1));
+	return old;
 }
 
+static int one_mask(int how, int sig, sigset_t *was)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	return sigaddset(&set, sig) ? -1 : sigprocmask(how, &set, was);
+}
+
+EXPORT int sigblock(int bits);
+EXPORT int sigblock(int bits)
+{
+	return old_mask(SIG_BLOCK, bits);
+}
+
+EXPORT int sigsetmask(int bits);
+EXPORT int sigsetmask(int bits)
+{
+	return old_mask(SIG_SETMASK, bits);
+}
+
+EXPORT int sighold(int sig);
+EXPORT int sighold(int sig)
+{
+	return one_mask(SIG_BLOCK, sig, NULL);
+}
+
+EXPORT int sigrelse(int sig);
+EXPORT int sigrelse(int sig)
+{
+	return one_mask(SIG_UNBLOCK, sig, NULL);
+}
+
+#define HOLD ((plain)2) /* SIG_HOLD */
+
+EXPORT plain sigset(int sig, plain h);
+EXPORT plain sigset(int sig, plain h)
+{
+	struct sigaction act = { .sa_flags = 0 }, old;
+	sigset_t was;
+
+	act.sa_handler = h;
+	if (sigaction(sig, h == HOLD ? NULL : &act, &old) ||
+	    one_mask(h == HOLD ? SIG_BLOCK : SIG_UNBLOCK, sig, &was))
+		return SIG_ERR;
+	return sigismember(&was, sig) == 1 ? HOLD : old.sa_handler;
+}
+
+/* A thread's first mask. */
+EXPORT int pthread_attr_setsigmask_np(pthread_attr_t *attr, const sigset_t *mask);
+EXPORT int pthread_attr_setsigmask_np(pthread_attr_t *attr, const sigset_t *mask)
+{
+	int (*real)(pthread_attr_t *, const sigset_t *) =
+		(int (*)(pthread_attr_t *, const sigset_t *))NEXT(void, "pthread_attr_setsigmask_np");
+	sigset_t copy;
+
+	return real ? real(attr, passing(mask, &copy)) : ENOSYS;
+}
+
+/* For the time of a call. */
 #define WAIT(type, name, params, args)                                                      \
 	EXPORT type name params                                                             \
 	{                                                                                   \

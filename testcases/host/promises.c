@@ -338,6 +338,73 @@ static void read_only(void)
 	done();
 }
 
+static void meets(int sig)
+{
+	(void)sig;
+	host[PAGE * 3] = 1;
+	met++;
+}
+
+/* Another signal's handler that has all signals blocked: set before CUDA begins, and after. */
+static void set_full(void)
+{
+	struct sigaction act = {.sa_handler = meets}, was;
+
+	sigfillset(&act.sa_mask);
+	MUST(!sigaction(SIGUSR1, &act, NULL) && !sigaction(SIGUSR1, NULL, &was));
+	MUST(sigismember(&was.sa_mask, SIGSEGV) && sigismember(&was.sa_mask, SIGUSR2));
+}
+
+static void other_handler(void)
+{
+	down();
+	raise(SIGUSR1);
+	done();
+	set_full();
+	down();
+	raise(SIGUSR1);
+	MUST(met == 2);
+	done();
+}
+
+static void masked_attribute(void)
+{
+	pthread_attr_t attr;
+	sigset_t all;
+	pthread_t t;
+
+	sigfillset(&all);
+	MUST(!pthread_attr_init(&attr) && !pthread_attr_setsigmask_np(&attr, &all));
+	down();
+	MUST(!pthread_create(&t, &attr, blocked_from_birth, NULL) && !pthread_join(t, NULL));
+	done();
+}
+
+/* The forms of old. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+static void old_masks(void)
+{
+	MUST(sigblock(~0) == 0);
+	down();
+	host[PAGE * 3] = 1;
+	done();
+	MUST(sigsetmask(~0) & 1 << (SIGSEGV - 1));
+	down();
+	host[PAGE * 3] = 1;
+	done();
+	MUST(!sigrelse(SIGSEGV) && !sighold(SIGSEGV));
+	down();
+	host[PAGE * 3] = 1;
+	MUST(sigset(SIGSEGV, opens) == SIG_HOLD);
+	host[PAGE * 5] = 1;
+	*wild = 1;
+	MUST(met == 1 && sigset(SIGSEGV, SIG_HOLD) == opens);
+	host[PAGE * 7] = 1;
+	done();
+}
+#pragma GCC diagnostic pop
+
 /* A thread that blocks the signal behind the C library's back: no page may be guarded. */
 static void *blocks(void *arg)
 {
@@ -378,6 +445,9 @@ static const struct {
 	{"sent", sent, 0},
 	{"masked", masked, 0},
 	{"masked-thread", masked_thread, 0},
+	{"masked-attribute", masked_attribute, 0},
+	{"old-masks", old_masks, 0},
+	{"other-handler", other_handler, 0},
 	{"fork", forks, 0},
 	{"fork-shared", forks, MAP_SHARED},
 	{"vfork", vforks, 0},
@@ -409,6 +479,8 @@ int main(int argc, char **argv)
 			continue;
 		if (!strcmp(argv[1], "refused"))
 			block_by_hand();
+		if (!strcmp(argv[1], "other-handler"))
+			set_full();
 		prog_start();
 		CU(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 		CU(cuMemAlloc(&device, BYTES));

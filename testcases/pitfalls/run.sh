@@ -100,7 +100,7 @@ has() { # NAME COMMAND...: finds nothing
 needed() { readelf -dW "$lib" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' | grep -vE '^(libc\.so\.6|ld-linux.*|libdl\.so\.2|libpthread\.so\.0)$'; }
 # calls of the C library that are given memory or masks: the tables say which
 given=$(sed -n 's/^KRT_\(GIVEN\|HANDED\)([^,]*, \([a-z_0-9]*\),.*/\2/p' interposer/syscalls.def | tr '\n' '|')
-exported() { nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -vxE "${given}sigaction|(|bsd_|s|sysv_|__sysv_)signal|sigprocmask|pthread_sigmask|sigsuspend|ppoll|pselect|epoll_pwait2?" |
+exported() { nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -vxE "${given}sigaction|(|bsd_|s|sysv_|__sysv_)signal|sigset|sigblock|sigsetmask|sighold|sigrelse|pthread_attr_setsigmask_np|sigprocmask|pthread_sigmask|sigsuspend|ppoll|pselect|epoll_pwait2?" |
 	grep -vE '^(cu[A-Z].*|(cublas|cufft|nccl)[A-Z].*|krtsan_impl_[a-z_]+|krtsan_torch_[a-z_]+|dlsym|dlclose|_exit|_Exit|quick_exit|exec[lv][a-z]*|fexecve|execveat|free|realloc|reallocarray|munmap|mremap|InitializeInjectionNvtx(2|Extension))$'; }
 private() { nm -D "$lib" | grep -E 'GLIBC_PRIVATE|_dl_sym|_Unwind_|backtrace|__libc_'; }
 tls() {
