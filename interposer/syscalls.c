@@ -22,10 +22,14 @@
 
 #include <aio.h>
 #include <errno.h>
+#include <linux/aio_abi.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -71,6 +75,27 @@ static void messages(unsigned api, const struct mmsghdr *m, unsigned n, bool wri
 		message(api, &m[i].msg_hdr, write);
 }
 
+/*
+ * libaio's: the list, and what its requests name.  The kernel takes the memory when it is
+ * asked, and goes on with it.
+ */
+static void requests(void **list, long n)
+{
+	n = n < PIECES ? n : PIECES;
+	if (n <= 0 || !readable(list, (size_t)n * sizeof *list))
+		return;
+	for (long i = 0; i < n; i++) {
+		const struct iocb *r = list[i];
+
+		if (!readable(r, sizeof *r))
+			continue;
+		if (r->aio_lio_opcode == IOCB_CMD_PREADV || r->aio_lio_opcode == IOCB_CMD_PWRITEV)
+			pieces(KRT_NR_APIS, (const struct iovec *)(uintptr_t)r->aio_buf, r->aio_nbytes, true);
+		else if (r->aio_lio_opcode == IOCB_CMD_PREAD || r->aio_lio_opcode == IOCB_CMD_PWRITE)
+			krt_host_given(KRT_NR_APIS, r->aio_buf, r->aio_nbytes, true);
+	}
+}
+
 #define READS(p, n)	   krt_host_given(api_, (uintptr_t)(p), n, false)
 #define WRITES(p, n)	   krt_host_given(api_, (uintptr_t)(p), n, true)
 #define IOV_READS(v, n)	   pieces(api_, v, (size_t)(n), false)
@@ -79,6 +104,7 @@ static void messages(unsigned api, const struct mmsghdr *m, unsigned n, bool wri
 #define MSG_WRITES(m)	   message(api_, m, true)
 #define MMSG_READS(m, n)   messages(api_, m, n, false)
 #define MMSG_WRITES(m, n)  messages(api_, m, n, true)
+#define TEXT(p)		   krt_host_given(KRT_NR_APIS, (uintptr_t)(p), 1, false)
 #define OPENED(p, n)	   krt_host_given(KRT_NR_APIS, (uintptr_t)(p), n, true)
 #define IOV_OPENED(v, n)   pieces(KRT_NR_APIS, v, n, true)
 #define EXEMPT(p, n)	   krt_host_exempt((uintptr_t)(p), n, true)
@@ -86,7 +112,7 @@ static void messages(unsigned api, const struct mmsghdr *m, unsigned n, bool wri
 #define NOTHING()	   krt_host_exempt(0, UINT64_MAX, true)
 
 /* What a call answers that no library has. */
-#define LACKING(type) _Generic((type)0, void *: NULL, size_t: 0, default: -1)
+#define LACKING(type) _Generic((type)0, void *: NULL, char *: NULL, size_t: 0, default: -1)
 
 #define WRAPPER(type, name, params, args, before)                                           \
 	EXPORT type name params;                                                            \

@@ -13,10 +13,12 @@
 #include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -294,6 +296,20 @@ static void kernel_takes(void)
 	done();
 }
 
+/* Small things that the kernel answers into, or reads. */
+static void small_calls(void)
+{
+	struct pollfd *fds = (void *)(host + 2 * PAGE);
+	char *path = host + 5 * PAGE;
+
+	*fds = (struct pollfd){.fd = -1};
+	strcpy(path, "/proc/self/exe");
+	down();
+	MUST(!stat("/", (void *)host) && !pipe((void *)(host + PAGE)) && !poll(fds, 1, 0));
+	MUST(getcwd(host + 3 * PAGE, PAGE) && readlink(path, host + 4 * PAGE, PAGE) > 0);
+	done();
+}
+
 static void leaves(void)
 {
 	down();
@@ -457,6 +473,7 @@ static const struct {
 	{"moved", moved, 0},
 	{"kernel", kernel_takes, 0},
 	{"kernel-shared", kernel_takes, MAP_SHARED},
+	{"small-calls", small_calls, 0},
 	{"exit", leaves, 0},
 	{"context", context_ends, 0},
 	{"read-only", read_only, 0},
