@@ -26,7 +26,8 @@ enum krt_host_mode {
 	X(KERNEL, "system_call", "were handed to the kernel in a way that is not followed") \
 	X(KEPT, "krtsan", "were touched by krtsan, or by a signal handler that interrupted it") \
 	X(EARLIER, "earlier_work", "could be written by earlier work of the device")       \
-	X(ROOM, "room", "were too many to keep in mind")
+	X(ROOM, "room", "were too many to keep in mind")                                   \
+	X(GAPS, "row_gaps", "are rows with other bytes between them")
 enum krt_host_account {
 #define X(name, word, words) KRT_ACCOUNT_##name,
 	KRT_ACCOUNTS(X)

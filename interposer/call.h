@@ -65,6 +65,7 @@ enum krt_operand_how {
 	KRT_OPERAND_WRITTEN = 1 << 0, /* else read */
 	KRT_OPERAND_DEVICE = 1 << 1,  /* the call takes it for a device address */
 	KRT_OPERAND_TAKEN = 1 << 2,   /* the source was read before the call returned */
+	KRT_OPERAND_GAPS = 1 << 3,    /* rows, with bytes between them that are not used */
 };
 typedef void krt_operand_fn(void *user, uint64_t base, uint64_t len, unsigned how);
 void krt_host_operands(const struct krt_call *call, krt_operand_fn *fn, void *user);

@@ -323,8 +323,8 @@ static void range_add(struct krt_flight *f, const struct krt_host_range *in, uin
 		krt_host_account(KRT_ACCOUNT_ROOM, hi - lo);
 		return;
 	}
-	*r = (struct krt_flight_range){ .next = f->ranges, .lo = lo, .hi = hi, .use = (uint8_t)use,
-					.readonly = in->readonly, .t0 = f->t0, .stream = f->stream };
+	*r = (struct krt_flight_range){ .next = f->ranges, .lo = lo, .hi = hi, .use = (uint8_t)(use & ~KRT_GUARD_GAPS),
+					.gaps = use & KRT_GUARD_GAPS, .readonly = in->readonly, .t0 = f->t0, .stream = f->stream };
 	f->ranges = r;
 	if (!krt_guarding())
 		return;
@@ -493,6 +493,8 @@ static void sum_sources(struct krt_flight *f)
 			continue;
 		if (hostfns || krt_flight_meets(r->lo, r->hi, true))
 			krt_host_account(KRT_ACCOUNT_EARLIER, r->hi - r->lo);
+		else if (r->gaps)
+			krt_host_account(KRT_ACCOUNT_GAPS, r->hi - r->lo);
 		else if (krt_checksum(r->lo, r->hi - r->lo, &r->sum))
 			r->summed = true;
 		if (r->summed)
@@ -532,7 +534,8 @@ static void operand(void *user, uint64_t base, uint64_t len, unsigned how)
 	    !(how & (KRT_OPERAND_TAKEN | KRT_OPERAND_DEVICE)) && is_pageable(base, base + len))
 		krt_host_account(KRT_ACCOUNT_PAGEABLE, len);
 	if (!(how & KRT_OPERAND_TAKEN))
-		range_find(user, base, base + len, how & KRT_OPERAND_WRITTEN ? KRT_GUARD_WRITES : KRT_GUARD_READS);
+		range_find(user, base, base + len, (how & KRT_OPERAND_WRITTEN ? KRT_GUARD_WRITES : KRT_GUARD_READS) |
+						   (how & KRT_OPERAND_GAPS ? KRT_GUARD_GAPS : 0));
 }
 
 /* Into the stream's list and, with its pages, into what krt_flight_pages does. */

@@ -26,6 +26,7 @@ struct krt_flight_range {
 	uint64_t sum;              /* host=checksum */
 	uint8_t use;               /* enum krt_guard_use */
 	bool readonly, summed;
+	bool gaps;   /* not all of its bytes are used */
 	bool listed; /* at is in a tree */
 };
 

@@ -601,7 +601,8 @@ static bool put_kernel_v1(struct out *o, const CUDA_KERNEL_NODE_PARAMS_v1 *k)
 		if (base && krt_rows_span(&base, (m)->side##XInBytes, (m)->side##Y, (m)->side##Z, \
 					  (m)->side##Pitch, (m)->side##Height, (m)->WidthInBytes, \
 					  (m)->Height, (m)->Depth, &len))                   \
-			host_memory(o, base, len, use);                                     \
+			host_memory(o, base, len, (use) | (len != (m)->WidthInBytes * (m)->Height * (m)->Depth \
+							       ? KRT_GUARD_GAPS : 0));     \
 	} while (0)
 
 static bool put_memcpy(struct out *o, const CUDA_MEMCPY3D *m)

@@ -59,6 +59,7 @@ enum krt_guard_use {
 	KRT_GUARD_READS,     /* reads: the CPU may read too */
 	KRT_GUARD_WRITES,    /* the CPU may do nothing */
 	KRT_GUARD_MAY_WRITE, /* or only reads: nobody here knows */
+	KRT_GUARD_GAPS = 4,  /* with one of them: rows, with bytes between them that it leaves alone */
 };
 
 /* ---- flight.c ---- */

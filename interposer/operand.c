@@ -46,7 +46,7 @@ static void tell_rows(const struct walk *w, uint64_t base, size_t x, size_t y, s
 	uint64_t len;
 
 	if (krt_rows_span(&base, x, y, z, pitch, rows, width, height, depth, &len))
-		tell(w, base, len, how);
+		tell(w, base, len, how | (len != width * height * depth ? KRT_OPERAND_GAPS : 0));
 }
 
 #define TELL_3D(c, side, depth_, z_, rows_, how)                                            \
