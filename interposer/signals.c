@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
+#define TRIES  2000 /* of a millisecond, for a thread that is being made */
 
 /* What is kept of the program's two signals. */
 static struct {
@@ -262,10 +263,10 @@ bool krt_signals_open(void)
 	for (int i = 0; i < 2; i++)
 		if (was >> (signal_of[i] - 1) & 1)
 			krt_tls.blocked |= (uint8_t)(1 << i);
-	/* a thread that is being made blocks all for a moment */
-	for (tries = 0; tries < 50 && somebody_blocks(); tries++)
+	/* a thread that is being made blocks all until it first runs: on a busy machine not at once */
+	for (tries = 0; tries < TRIES && somebody_blocks(); tries++)
 		syscall(SYS_nanosleep, &(struct timespec){ .tv_nsec = 1000000 }, NULL);
-	if (tries == 50) {
+	if (tries == TRIES) {
 		krt_msg("host=guard: a thread blocks SIGSEGV: pages cannot be guarded, only what calls show is judged");
 		return false;
 	}
