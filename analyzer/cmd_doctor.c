@@ -36,7 +36,7 @@ static const struct krt_flag flags[] = {
 };
 static const struct krt_usage usage = {
 	.command = "doctor",
-	.args = "[--json] [--probe [--write=FILE] [--sim]]",
+	.args = "[--json] [--probe [--sim]]",
 	.about = "Looks for what krtsan needs: its library and whether it can be preloaded, the "
 		 "driver that\n"
 		 "programs get, a place for session folders, options in the environment.  Exit "
