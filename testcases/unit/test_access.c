@@ -86,7 +86,7 @@ static bool drop_domain(void *user, const struct krt_access *a)
 Test(access, random_against_bytes)
 {
 	for (int run = 0; run < 60; run++) {
-		struct krt_heap heap = {0};
+		struct krt_heap heap __attribute__((cleanup(krt_heap_end))) = {0};
 		struct krt_space space;
 		struct byte model[BYTES];
 		struct krt_op_info *ops[400];
@@ -159,7 +159,7 @@ Test(access, random_against_bytes)
 /* Nothing in `may` replaces another domain's access, a write does not either. */
 Test(access, may_keeps_all)
 {
-	struct krt_heap heap = {0};
+	struct krt_heap heap __attribute__((cleanup(krt_heap_end))) = {0};
 	struct krt_space space;
 	struct krt_op_info *op[3];
 	struct hits got = {0};
@@ -183,7 +183,7 @@ Test(access, may_keeps_all)
 /* A write over many small ranges leaves one; pruning joins equal neighbours. */
 Test(access, ranges_come_together)
 {
-	struct krt_heap heap = {0};
+	struct krt_heap heap __attribute__((cleanup(krt_heap_end))) = {0};
 	struct krt_space space;
 	struct krt_op_info *op = new_op(&heap, 1), *reader = new_op(&heap, 2);
 	struct krt_access w = {.op = op, .kind = KRT_ACC_WRITE},

@@ -140,7 +140,7 @@ static bool has_edge(const struct krt_graph_image *g, uint32_t from, uint32_t to
 
 Test(decode, flat)
 {
-	struct krt_heap h = {0};
+	struct krt_heap h __attribute__((cleanup(krt_heap_end))) = {0};
 	struct graph_build b;
 	struct krt_graph_image *g;
 
@@ -159,7 +159,7 @@ Test(decode, flat)
 
 Test(decode, nested)
 {
-	struct krt_heap h = {0};
+	struct krt_heap h __attribute__((cleanup(krt_heap_end))) = {0};
 	struct graph_build b;
 	struct krt_graph_image *g;
 
@@ -191,7 +191,7 @@ Test(decode, nested)
 
 Test(decode, conditional)
 {
-	struct krt_heap h = {0};
+	struct krt_heap h __attribute__((cleanup(krt_heap_end))) = {0};
 	struct graph_build b;
 	struct krt_graph_image *g;
 
@@ -214,7 +214,7 @@ Test(decode, conditional)
 
 Test(decode, memory_of_its_own)
 {
-	struct krt_heap h = {0};
+	struct krt_heap h __attribute__((cleanup(krt_heap_end))) = {0};
 	struct graph_build b;
 	struct krt_graph_image *g;
 
@@ -233,7 +233,7 @@ Test(decode, memory_of_its_own)
 
 Test(decode, too_deep)
 {
-	struct krt_heap h = {0};
+	struct krt_heap h __attribute__((cleanup(krt_heap_end))) = {0};
 	uint64_t words[3 * 2 * 200] = {0};
 	uint32_t len = sizeof(words);
 

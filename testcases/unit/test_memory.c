@@ -26,6 +26,7 @@ static void close_world(struct world *w)
 {
 	krt_memory_free(&w->m);
 	cr_assert_eq(w->heap.used, 0);
+	krt_heap_end(&w->heap);
 }
 
 static struct krt_mem *add(struct world *w, uint64_t base, uint64_t size)
