@@ -52,14 +52,9 @@ struct plan {
 
 static struct plan *plans;
 
-static bool is_work(unsigned op)
+bool krt_op_copies(unsigned op)
 {
 	switch (op) {
-	case KRT_OP_LAUNCH:
-	case KRT_OP_LAUNCH_EX:
-	case KRT_OP_LAUNCH_MULTI:
-	case KRT_OP_LAUNCH_LEGACY:
-	case KRT_OP_GRAPH_LAUNCH:
 	case KRT_OP_COPY:
 	case KRT_OP_COPY_ARRAY:
 	case KRT_OP_COPY_2D:
@@ -73,6 +68,19 @@ static bool is_work(unsigned op)
 		return true;
 	}
 	return false;
+}
+
+static bool is_work(unsigned op)
+{
+	switch (op) {
+	case KRT_OP_LAUNCH:
+	case KRT_OP_LAUNCH_EX:
+	case KRT_OP_LAUNCH_MULTI:
+	case KRT_OP_LAUNCH_LEGACY:
+	case KRT_OP_GRAPH_LAUNCH:
+		return true;
+	}
+	return krt_op_copies(op);
 }
 
 static bool is_load(unsigned op)
@@ -368,6 +376,12 @@ static bool call_stream(const struct plan *p, const uint64_t *args, uint64_t *st
 		return true;
 	}
 	return false;
+}
+
+bool krt_call_stream(const struct krt_call *c, uint64_t *stream)
+{
+	*stream = 0;
+	return call_stream(&plans[c->api], c->args, stream);
 }
 
 static void build(struct krt_call *c, struct krt_thread *t, unsigned api, uint64_t *args, bool quiet)

@@ -57,6 +57,11 @@ void *krt_call_blob(struct krt_call *call, unsigned arg, unsigned kind, size_t l
 /* len more bytes, a multiple of 8, at the end of the record, which may move; NULL: the record is lost. */
 void *krt_call_more(struct krt_call *call, size_t len);
 
+/* Is it a copy or a set? */
+bool krt_op_copies(unsigned op);
+/* The stream that the call works on, a launch's also from its configuration; false: it has none (0). */
+bool krt_call_stream(const struct krt_call *call, uint64_t *stream);
+
 /* ---- operand.c ---- */
 /* After success: tells the heap filter which host memory the operation uses, or that it waited for some. */
 void krt_operands(const struct krt_call *call);

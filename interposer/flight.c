@@ -757,24 +757,6 @@ static uint64_t given(const struct krt_call *c)
 	return p ? *(const uint64_t *)p : 0;
 }
 
-/* The stream among the arguments; a launch's may lie in its configuration. */
-static bool call_stream(const struct krt_call *c, uint64_t *handle)
-{
-	const struct krt_api *a = &krt_api[c->api];
-
-	if (a->op == KRT_OP_LAUNCH_EX && c->args[0]) {
-		*handle = (uintptr_t)((const CUlaunchConfig *)c->args[0])->hStream;
-		return true;
-	}
-	for (unsigned i = 0; i < a->argc; i++)
-		if (a->arg[i].role == KRT_ROLE_STREAM) {
-			*handle = c->args[i];
-			return true;
-		}
-	*handle = 0;
-	return false;
-}
-
 static bool captured(const struct krt_call *c, uint64_t stream)
 {
 	return krt_captures_now() && krt_stream_captures(stream, krt_api[c->api].flags & KRT_F_PT);
@@ -835,24 +817,6 @@ static enum krt_sem_id row_of(const struct krt_call *c)
 	}
 }
 
-static bool is_copy(unsigned op)
-{
-	switch (op) {
-	case KRT_OP_COPY:
-	case KRT_OP_COPY_ARRAY:
-	case KRT_OP_COPY_2D:
-	case KRT_OP_COPY_3D:
-	case KRT_OP_COPY_PEER:
-	case KRT_OP_COPY_3D_PEER:
-	case KRT_OP_COPY_BATCH:
-	case KRT_OP_COPY_3D_BATCH:
-	case KRT_OP_SET:
-	case KRT_OP_SET_2D:
-		return true;
-	}
-	return false;
-}
-
 static void graph_ranges(struct krt_flight *f, uint64_t exec)
 {
 	const struct hold *h = (const struct hold *)(uintptr_t)map_get(&execs, exec | 1);
@@ -878,7 +842,7 @@ static void enqueued(const struct krt_call *c, uint64_t handle)
 		before = krt_order_record(order, s->domain);
 	stamp = krt_order_begin(order, s->domain);
 	f = flight_begin(c, s, stamp);
-	if (f && is_copy(op))
+	if (f && krt_op_copies(op))
 		krt_host_operands(c, operand, f);
 	else if (f && op == KRT_OP_GRAPH_LAUNCH)
 		graph_ranges(f, c->args[0]);
@@ -935,7 +899,7 @@ static void follow(const struct krt_call *c)
 {
 	unsigned op = krt_api[c->api].op;
 	uint64_t handle, event = argument(c, KRT_ROLE_EVENT);
-	bool has = call_stream(c, &handle);
+	bool has = krt_call_stream(c, &handle);
 	struct krt_snapshot *snap;
 	struct stream *s;
 
@@ -995,7 +959,7 @@ static void follow(const struct krt_call *c)
 		memory_call(c);
 		break;
 	default:
-		if (is_copy(op) || op == KRT_OP_LAUNCH || op == KRT_OP_LAUNCH_EX || op == KRT_OP_LAUNCH_LEGACY ||
+		if (krt_op_copies(op) || op == KRT_OP_LAUNCH || op == KRT_OP_LAUNCH_EX || op == KRT_OP_LAUNCH_LEGACY ||
 		    op == KRT_OP_GRAPH_LAUNCH || op == KRT_OP_HOST_FUNC)
 			if (!has || !captured(c, handle))
 				enqueued(c, handle);

@@ -180,12 +180,9 @@ void krt_host_operands(const struct krt_call *c, krt_operand_fn *fn, void *user)
 
 uint64_t krt_call_stream_key(const struct krt_call *c)
 {
-	const struct krt_api *a = &krt_api[c->api];
-	uint64_t stream = 0;
+	uint64_t stream;
 
-	for (unsigned i = 0; i < a->argc; i++)
-		if (a->arg[i].role == KRT_ROLE_STREAM)
-			stream = c->args[i];
+	krt_call_stream(c, &stream);
 	return krt_stream_key(c, stream);
 }
 
